@@ -1,0 +1,76 @@
+"""The nouns of a shape: what was read from a payload, ready for a summary. Knows nothing of how it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One cell or scalar as it stands in the payload. `text` is the literal itself: never re-formatted."""
+
+    text: str
+    type: str
+    """`null`, `bool`, `int`, `float`, `str`, `date`, `datetime`, `object` or `list`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column over all rows. Ranges and distinct values are exact, or absent."""
+
+    name: str
+    types: tuple[str, ...]
+    """Types seen, most frequent first, `null` left out; several mean a mixed column."""
+    nulls: int
+    """Cells that are null or missing."""
+    low: str | None = None
+    """Smallest value's literal, for numeric and date columns (numeric strings included)."""
+    high: str | None = None
+    distinct: int | None = None
+    """Exact number of distinct non-null values; None once there were too many to keep."""
+    top: tuple[tuple[str, int], ...] = ()
+    """(value literal, count), most frequent first, for low-cardinality columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a payload is. Equal bytes give an equal shape on every platform and in every process."""
+
+    kind: Kind
+    source: str
+    """The reader that recognised it: `json_rows`, `json_columns`, `ndjson`, `csv`, `markdown`, `psql`, `text`, …"""
+    is_error: bool = False
+    rows: int | None = None
+    """Rows of a table, items of a list; None otherwise. What is in the payload, not what the source says exists."""
+    rows_total: int | None = None
+    """How many there are in all, where the source itself says so."""
+    partial: bool = False
+    """The source says, or the bytes show, that this is not all of it."""
+    partial_why: str | None = None
+    """The marker in words of ours and literals of the payload: `has_more: true`, `showing first 15 rows`, `cut at the end`."""
+    columns: tuple[Column, ...] | None = None
+    path: str | None = None
+    """Where the rows stand in a wrapped result (`data.items`); None when they are the payload's root."""
+    unwrapped: tuple[str, ...] = ()
+    """What had to be taken off to find the data: `fenced`, `prose`, `double-encoded`, …"""
+    scalars: tuple[tuple[str, Value], ...] = ()
+    """Scalar members of an object or of a table's wrapper, the ones that matter first."""
+    members: tuple[tuple[str, str], ...] = ()
+    """Members of an object that are no scalars: (key, what it is: `list of 12 objects`, `object, 5 keys`)."""
+    key_count: int | None = None
+    head: tuple[tuple[Value, ...], ...] = ()
+    """First rows (tables: one Value a column; lists: one Value a row; scalars: one row of one)."""
+    tail: tuple[tuple[Value, ...], ...] = ()
+    """Last items of a list."""
+    text: Mapping[str, Any] = field(default_factory=dict)
+    """For text and errors: first_sentence, headings, entities, lines, words, levels, first_error, last_error, head, tail, message."""
+    row_index: tuple[tuple[int, int], ...] = ()
+    """Sparse (row number, byte offset in the payload) where rows are byte spans of it."""
+    blocks: tuple[tuple[int, Shape], ...] = ()
+    """Sub-shapes of a result with several text blocks: (block number, shape)."""
+    media: tuple[tuple[int, str, str, int], ...] = ()
+    """Blocks that are not text: (block number, type, MIME type or '', size in bytes)."""
