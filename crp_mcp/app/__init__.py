@@ -1,0 +1,1 @@
+"""Settings and the composition root: the only room that knows every concrete class."""

@@ -1,0 +1,49 @@
+"""Frames between the proxy and its worker: a JSON header and a blob, each with its length in front.
+
+Knows nothing of what the headers mean. Linear in the size of a frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+_LENGTHS = struct.Struct(">II")
+MAX_HEADER = 64 * 1024 * 1024
+MAX_BLOB = 1 << 30
+PREFIX = _LENGTHS.size
+
+
+class BadFrame(Exception):
+    """The other side sent something that is no frame: it is broken, and must be replaced."""
+
+
+def encode_frame(header: Mapping[str, Any], blob: bytes = b"") -> tuple[bytes, bytes]:
+    """One frame as two buffers, so that a large blob is not copied."""
+    head = orjson.dumps(header)
+    return _LENGTHS.pack(len(head), len(blob)) + head, blob
+
+
+def frame_lengths(prefix: bytes) -> tuple[int, int]:
+    """Lengths of header and blob, from the first `PREFIX` bytes of a frame."""
+    header, blob = _LENGTHS.unpack(prefix)
+    if header > MAX_HEADER or blob > MAX_BLOB:
+        raise BadFrame(f"frame of {header} + {blob} bytes")
+    return header, blob
+
+
+def read_frame(read: Callable[[int], bytes | None]) -> tuple[dict[str, Any], bytes] | None:
+    """One frame from a blocking stream; None at its end. `read(n)` gives n bytes unless the stream ended."""
+    prefix = read(PREFIX)
+    if not prefix:
+        return None
+    if len(prefix) < PREFIX:
+        raise BadFrame("stream ended inside a frame")
+    header_size, blob_size = frame_lengths(prefix)
+    header, blob = read(header_size), read(blob_size) if blob_size else b""
+    if header is None or blob is None or len(header) < header_size or len(blob) < blob_size:
+        raise BadFrame("stream ended inside a frame")
+    return orjson.loads(header), blob
