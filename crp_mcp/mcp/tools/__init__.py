@@ -1,0 +1,1 @@
+"""The tools the model sees: their definitions, argument checks and answers."""

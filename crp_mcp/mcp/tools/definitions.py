@@ -1,0 +1,92 @@
+"""Names, descriptions and input schemas of our own tools, written for a model and counted in tokens.
+
+Every definition is sent to the model on every turn: about 100 tokens each, and no word that does not earn its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAX_TOKENS = 2_000
+"""Tokens of one answer, unless the call asks for another number."""
+MAX_TOKENS_LIMIT = 20_000
+
+_ID: dict[str, Any] = {"type": "string"}
+_INT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_ALWAYS = {"anthropic/alwaysLoad": True}
+"""Without it a host's tool search may hide the tool that a summary's first line points to."""
+
+VIEWS = ("summary", "rows", "raw", "provenance")
+
+SCRATCH_GET: dict[str, Any] = {
+    "name": "scratch_get",
+    "description": (
+        "Read a stored tool result in full by its scratch_id or pinned name. view: summary; rows (table rows or list "
+        "items, as CSV); raw (exact text, from character offset); provenance. Answers give next_offset while there is "
+        'more. Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100, "limit": 50}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "scratch_id": _ID,
+            "view": {"enum": list(VIEWS)},
+            "offset": _INT,
+            "limit": _INT,
+            "columns": {"type": "array", "items": {"type": "string"}},
+            "max_tokens": _INT,
+        },
+        "required": ["scratch_id"],
+    },
+    "annotations": {"title": "Read a stored result", **_READS},
+    "_meta": _ALWAYS,
+}
+
+SCRATCH_LIST: dict[str, Any] = {
+    "name": "scratch_list",
+    "description": (
+        "List the tool results stored in this conversation, newest first: scratch_id, tool, kind, rows, size, age. "
+        'Use it to find a result again. Example: {"tool": "read_query", "pinned": false}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string"},
+            "kind": {"type": "string"},
+            "pinned": {"type": "boolean"},
+            "cursor": {"type": "string"},
+            "limit": _INT,
+        },
+    },
+    "annotations": {"title": "List stored results", **_READS},
+    "_meta": _ALWAYS,
+}
+
+SCRATCH_PIN: dict[str, Any] = {
+    "name": "scratch_pin",
+    "description": (
+        "Keep a stored result from being evicted, under a name that other calls accept instead of its id; unpin ends "
+        'that. Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"scratch_id": _ID, "name": {"type": "string"}, "unpin": {"type": "boolean"}},
+        "required": ["scratch_id"],
+    },
+    "annotations": {
+        "title": "Pin a stored result",
+        "readOnlyHint": False,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    },
+}
+
+OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN)
+OWN_NAMES = frozenset(tool["name"] for tool in OWN_TOOLS)
+
+RESOURCE_TEMPLATE: dict[str, Any] = {
+    "uriTemplate": "scratch://{scratch_id}",
+    "name": "stored tool result",
+    "description": "A captured tool result by its scratch_id or pinned name.",
+}
