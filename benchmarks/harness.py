@@ -91,7 +91,7 @@ def interleaved(actions: Mapping[str, Callable[[], object]], rounds: int, warm: 
 
 
 def tree_memory(pid: int, *, without: Sequence[str] = ()) -> float:
-    """Megabytes resident in a process and its descendants, shared pages counted once (PSS); `without`: skip by command."""
+    """Megabytes resident in a process and its descendants, shared pages counted once (PSS)."""
     total, waiting = 0.0, [pid]
     while waiting:
         one = waiting.pop()

@@ -1,9 +1,12 @@
-"""A hand-written MCP server that answers at once: `rows` gives JSON rows of about the asked size, `tiny` a few bytes."""
+"""A hand-written MCP server that answers at once: `rows` gives JSON rows of the asked size, `tiny` a few bytes."""
 
 import json
 import sys
 
-ROW = '{"order_id": %d, "customer": "customer %d", "city": "Zürich", "status": "%s", "amount": %d.%02d, "paid": %s, "note": null}'
+ROW = (
+    '{"order_id": %d, "customer": "customer %d", "city": "Zürich", "status": "%s", "amount": %d.%02d, '
+    '"paid": %s, "note": null}'
+)
 STATES = ("open", "closed", "refunded")
 cache: dict[int, bytes] = {}
 
