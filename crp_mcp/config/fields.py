@@ -1,0 +1,117 @@
+"""A field of a config file: its value, checked, and where it stands, for errors that never show the value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crp_mcp.core.durations import parse_duration
+from crp_mcp.errors import ConfigError
+
+from .expand import Expander
+from .jsonc import Document
+from .jsonc import Path as Steps
+
+_SECONDS_AT_MOST, _MILLISECONDS_AT_LEAST = 1_000, 10_000
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str | None:
+    """The known key this one is probably meant to be, if any."""
+    import difflib  # only for keys that are not known
+
+    near = difflib.get_close_matches(key.replace("-", "_"), known, n=1, cutoff=0.75)
+    return near[0] if near else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Field:
+    document: Document
+    path: Steps
+    value: Any
+
+    def place(self) -> str:
+        return self.document.place(self.path)
+
+    def name(self) -> str:
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return "".join(steps).lstrip(".") or "the file"
+
+    def error(self, message: str) -> ConfigError:
+        return ConfigError(f"{self.place()}: {self.name()} {message}")
+
+    def member(self, key: str) -> Field:
+        """A member of an object; its value is None where it is absent."""
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return Field(self.document, (*self.path, key), value)
+
+    def mapping(self, known: Sequence[str] | None = None) -> Mapping[str, Field]:
+        """The members of an object; null counts as an empty one. Keys outside `known`, if given, are errors."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            raise self.error(f"must be an object, not {_kind(self.value)}")
+        members = {key: self.member(key) for key in self.value}
+        for key in members if known is not None else ():
+            if key not in (known or ()):
+                raise members[key].error(f"is not a known key; known: {', '.join(known or ())}")
+        return members
+
+    def items(self) -> list[Field]:
+        if not isinstance(self.value, list):
+            raise self.error(f"must be a list, not {_kind(self.value)}")
+        return [Field(self.document, (*self.path, index), one) for index, one in enumerate(self.value)]
+
+    def text(self, expander: Expander, *, empty: bool = True) -> str:
+        """Text with its references expanded; whole numbers count as text."""
+        value = str(self.value) if isinstance(self.value, int) and not isinstance(self.value, bool) else self.value
+        if not isinstance(value, str):
+            raise self.error(f"must be text, not {_kind(self.value)}")
+        expanded = expander.text(value, f"{self.place()}: {self.name()}")
+        if "\0" in expanded or not (expanded or empty):
+            raise self.error("is empty" if not expanded else "holds a NUL character")
+        return expanded
+
+    def path_under(self, folder: Path, expander: Expander) -> Path:
+        """A path; `~` is the home folder, and a relative one starts at the config file's folder."""
+        return folder.absolute() / os.path.expanduser(self.text(expander, empty=False))
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.error(f"must be true or false, not {_kind(self.value)}")
+        return self.value
+
+    def names(self) -> tuple[str, ...]:
+        found = [one.value for one in self.items()]
+        if not all(isinstance(name, str) and name for name in found):
+            raise self.error("must be a list of names")
+        return tuple(found)
+
+    def one_of(self, allowed: Sequence[str]) -> str:
+        if not isinstance(self.value, str) or self.value not in allowed:
+            raise self.error(f"must be one of {', '.join(allowed)}")
+        return self.value
+
+    def timeout(self) -> float:
+        """Seconds. Claude Code writes milliseconds under this name: large numbers are those, doubtful ones refused."""
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool) and self.value > 0:
+            if self.value <= _SECONDS_AT_MOST:
+                return float(self.value)
+            if self.value >= _MILLISECONDS_AT_LEAST:
+                return self.value / 1000
+            raise self.error('could be seconds or milliseconds; write a duration such as "PT90S" or "PT30M"')
+        if isinstance(self.value, str):
+            try:
+                seconds = parse_duration(self.value)
+            except ValueError as problem:
+                raise self.error(f"is {problem}") from None
+            if seconds > 0:
+                return float(seconds)
+        raise self.error('must be a number of seconds above 0, or a duration such as "PT90S"')
+
+
+def _kind(value: object) -> str:
+    names = {bool: "true or false", str: "text", list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), "a number")

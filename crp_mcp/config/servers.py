@@ -1,0 +1,237 @@
+"""The upstream servers of a config file: Claude's and Cursor's `mcpServers`, VS Code's `servers`. Starts nothing.
+
+Hosts add keys of their own; those are let pass. A key that looks like one of ours misspelt is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crp_mcp.errors import ConfigError
+
+from .expand import Expander, folders_of, read_env_file
+from .fields import Field, unknown_key
+from .jsonc import decode, parse_jsonc
+
+ERAS = ("auto", "legacy", "modern")
+OWN_SECTION = "crp"
+_OWN_KEYS = ("registry", "store")
+_LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers")
+_KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
+_FOREIGN = frozenset(
+    {
+        "type",
+        "transport",
+        "alwaysLoad",
+        "alwaysAllow",
+        "autoApprove",
+        "trust",
+        "enabled",
+        "tools",
+        "enabledTools",
+        "disabledTools",
+        "headersHelper",
+        "auth",
+        "oauth",
+        "description",
+        "icon",
+        "name",
+        "version",
+        "gallery",
+        "dev",
+        "sandbox",
+        "sandboxEnabled",
+    }
+)
+"""Keys of other hosts, let pass in silence; any other unknown key is let pass with a warning."""
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+_PREFIX = re.compile(r"[A-Za-z0-9_-]{1,24}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """One upstream server. Exactly one of `command` and `url` is set. Secrets are kept out of the repr."""
+
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    prefix: str | None = None
+    """What its tools' names get in front, always; None: only where two servers' names collide."""
+    allow: tuple[str, ...] | None = None
+    """Globs of upstream tool names; None allows all. `deny` is stronger."""
+    deny: tuple[str, ...] = ()
+    era: str = "auto"
+    timeout: float | None = None
+    """Seconds without an answer or progress; None: the default."""
+    inherit_env: tuple[str, ...] | bool = ()
+    """Names (globs) of our own variables the child gets too; True: all of them."""
+    shared: bool = False
+    disabled: bool = False
+
+    def stdio(self) -> tuple[str, tuple[str, ...]]:
+        """Command and arguments to start. Raises ConfigError for a server that is reached over HTTP."""
+        if self.command is None:
+            raise ConfigError(
+                f"server {self.name!r} is reached over HTTP, which crp-mcp cannot do yet: "
+                "leave it in the host's own configuration, or set `disabled: true`"
+            )
+        return self.command, self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A config file, read. Disabled servers are in the list, marked; nothing of theirs is expanded."""
+
+    servers: tuple[ServerConfig, ...]
+    registry: Path | None = None
+    store: Path | None = None
+    warnings: tuple[str, ...] = ()
+    """Sentences for a person: what was let pass or left out, and why."""
+
+    def enabled(self) -> tuple[ServerConfig, ...]:
+        return tuple(server for server in self.servers if not server.disabled)
+
+
+def load_config(path: Path, env: Mapping[str, str] | None = None) -> Config:
+    """Read a config file. Raises ConfigError with file, line and field, and what to do."""
+    try:
+        raw = path.read_bytes()
+    except OSError as problem:
+        raise ConfigError(f"{path}: cannot be read ({problem.strerror}); check --config") from None
+    return parse_config(decode(raw, str(path)), path, os.environ if env is None else env)
+
+
+def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
+    """Read the text of a config file; `path` names it in errors and anchors relative paths. Raises ConfigError."""
+    document = parse_jsonc(text, str(path))
+    top = Field(document, (), document.data)
+    expander = Expander(env, folders_of(path))
+    warnings: list[str] = []
+    servers: dict[str, ServerConfig] = {}
+    for entry in _entries(top):
+        name = str(entry.path[-1])
+        if name in servers:
+            raise entry.error("stands under `mcpServers` and `servers`; remove one")
+        server = _server(entry, name, path, expander, warnings)
+        if server is not None:
+            servers[name] = server
+    own = top.member(OWN_SECTION).mapping(_OWN_KEYS)
+    return Config(
+        tuple(servers.values()),
+        registry=_own_path(own, "registry", path, expander),
+        store=_own_path(own, "store", path, expander),
+        warnings=tuple(warnings),
+    )
+
+
+def _own_path(own: Mapping[str, Field], key: str, path: Path, expander: Expander) -> Path | None:
+    return own[key].path_under(path.parent, expander) if key in own else None
+
+
+def _entries(top: Field) -> list[Field]:
+    places = [top.member("mcpServers"), top.member("servers"), top.member("mcp").member("servers")]
+    present = [place for place in places if place.value is not None]
+    if not present:
+        raise top.error("has neither `mcpServers` nor `servers`: name at least one server there")
+    return [entry for place in present for entry in place.mapping().values()]
+
+
+def _server(entry: Field, name: str, path: Path, expander: Expander, warnings: list[str]) -> ServerConfig | None:
+    if not _NAME.fullmatch(name):
+        raise entry.error("is not a usable server name: use 1 to 128 printable characters")
+    keys = entry.mapping()
+    _check_keys(entry, warnings)
+    if "disabled" in keys and keys["disabled"].flag():
+        return ServerConfig(name, disabled=True)
+    launch = _launch(entry, keys, path, expander)
+    if launch.get("command") is not None:
+        inner = _without_ourselves(launch["command"], launch["args"])
+        if inner is None:
+            warnings.append(f"{entry.place()}: server {name!r} starts crp-mcp itself, so it is left out here")
+            return None
+        launch["command"], launch["args"] = inner
+    return ServerConfig(name, **launch, **_ways(keys, name))
+
+
+def _check_keys(entry: Field, warnings: list[str]) -> None:
+    for key, found in entry.mapping().items():
+        if key in _KEYS or key in _FOREIGN:
+            continue
+        guess = unknown_key(key, _KEYS)
+        if guess is not None:
+            raise found.error(f"is not a known key; did you mean `{guess}`?")
+        warnings.append(f"{found.place()}: `{key}` has no meaning here and is let pass")
+
+
+def _launch(entry: Field, keys: Mapping[str, Field], path: Path, expander: Expander) -> dict[str, Any]:
+    """How to reach the server. An `envFile` comes first, `env` over it."""
+    if ("command" in keys) == ("url" in keys):
+        raise entry.error("needs `command` (a program to start) or `url`, and not both")
+    if "url" in keys:
+        return {"url": keys["url"].text(expander), "headers": _texts(keys, "headers", expander)}
+    folder = path.absolute().parent
+    file = keys["envFile"].path_under(folder, expander) if "envFile" in keys else None
+    env = _env_file(keys["envFile"], file) if file is not None else {}
+    cwd = keys["cwd"].path_under(folder, expander) if "cwd" in keys else None
+    return {
+        "command": os.path.expanduser(keys["command"].text(expander, empty=False)),
+        "args": tuple(one.text(expander) for one in keys["args"].items()) if "args" in keys else (),
+        "env": env | _texts(keys, "env", expander),
+        "cwd": None if cwd is None else str(cwd),
+    }
+
+
+def _texts(keys: Mapping[str, Field], key: str, expander: Expander) -> dict[str, str]:
+    return {name: one.text(expander) for name, one in keys[key].mapping().items()} if key in keys else {}
+
+
+def _env_file(where: Field, file: Path) -> dict[str, str]:
+    try:
+        return read_env_file(decode(file.read_bytes(), str(file)))
+    except OSError as problem:
+        raise where.error(f"names {file}, which cannot be read ({problem.strerror})") from None
+
+
+def _ways(keys: Mapping[str, Field], name: str) -> dict[str, Any]:
+    """How the server is treated: our own keys."""
+    read: dict[str, Callable[[Field], object]] = {
+        "allow": lambda one: one.names(),
+        "deny": lambda one: one.names(),
+        "era": lambda one: one.one_of(ERAS),
+        "timeout": lambda one: one.timeout(),
+        "inherit_env": lambda one: one.value if isinstance(one.value, bool) else one.names(),
+        "shared": lambda one: one.flag(),
+        "prefix": lambda one: _prefix(one, name),
+    }
+    return {key: reader(keys[key]) for key, reader in read.items() if key in keys and keys[key].value is not None}
+
+
+def _prefix(one: Field, name: str) -> str | None:
+    if one.value is False:
+        return None
+    prefix = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:24] if one.value is True else one.value
+    if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+        raise one.error("must be true (the server's name) or 1 to 24 letters, digits, `_` and `-`")
+    return prefix
+
+
+def _without_ourselves(command: str, args: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+    """The entry with an in-place `crp-mcp serve -- COMMAND` taken off; None for crp-mcp with nothing behind it.
+
+    A host's own file may be read while we stand in it: starting ourselves again would never end.
+    """
+    program = re.split(r"[\\/]", command)[-1].lower().removesuffix(".exe").removesuffix(".cmd")
+    as_module = "-m" in args and args[args.index("-m") + 1 : args.index("-m") + 2] in (("crp_mcp",), ("crp-mcp",))
+    if program != "crp-mcp" and not (program.startswith("python") and as_module):
+        return command, args
+    inner = args[args.index("--") + 1 :] if "--" in args else ()
+    return (inner[0], inner[1:]) if inner else None
