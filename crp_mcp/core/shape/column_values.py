@@ -1,0 +1,201 @@
+"""Texts that are numbers or dates: recognising them in a column and ordering them, each kept as the literal it is.
+
+Knows nothing of rows or batches. A reading is one spelling of numbers or dates; a column has at most one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+_EXACT = 2**53
+SHARE = 0.8
+"""Least share of a column's texts that must fit a reading; the rest stay plain texts and have no part in the range."""
+_PROBE = 24
+"""How many values are tried before a reading is given up: prose columns must cost next to nothing."""
+
+_WHOLE = r"(?:0|[1-9]\d*)"
+_INT = rf"[+-]?{_WHOLE}"
+_FLOAT = rf"[+-]?(?:{_WHOLE}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_AMOUNT = rf"[+-]?(?:[$€£¥] ?)?[+-]?(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|{_WHOLE})(?:\.\d+)?(?: ?%)?"
+_HOUR = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
+_CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?(?: ?(?P<p>[AaPp][Mm]))?"
+_ZONE = r"(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = r"(?P<m>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6})\.?"
+_YEAR, _DAY = r"(?P<y>\d{4})", r"(?P<d>\d{1,2})"
+_WEEKDAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? )?"
+_TIME = rf"(?:,? {_CLOCK}(?: ?{_ZONE})?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One spelling: its type, the texts it takes, and the order of them."""
+
+    type: str
+    one: re.Pattern[str]
+    many: re.Pattern[str]
+    """Matches whole values joined by newlines, so that a batch is checked in one call."""
+    key: Callable[[str], Any]
+    """Sort key of a matching text. Raises ValueError where it only looked like one."""
+    plain_order: bool = False
+    """True where texts of equal length and ending sort as what they mean."""
+
+
+_LAST, _LAST_SIX = itemgetter(-1), itemgetter(slice(-6, None))
+
+
+def number_key(text: str) -> int | Decimal:
+    """Value of a number literal, exact."""
+    return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
+
+
+def _amount_key(text: str) -> Decimal:
+    return Decimal(re.sub(r"[^0-9.+-]", "", text))
+
+
+def _affix(text: str) -> str:
+    return re.sub(r"[0-9.,+ -]", "", text)
+
+
+def _date_key(pattern: str) -> Callable[[str], Any]:
+    """Key (has a zone, time in UTC, digits of the second). What has no zone cannot be compared with what has one."""
+    match = re.compile(pattern, re.ASCII).fullmatch
+
+    def key(text: str) -> Any:
+        found = match(text)
+        if found is None:
+            raise ValueError(text)
+        return _moment(found.groupdict())
+
+    return key
+
+
+def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
+    name, hour = part["m"] or "", int(part.get("H") or 0)
+    month = int(name) if name.isdecimal() else _MONTHS.index(name[:3].lower()) + 1
+    half = (part.get("p") or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    second, zone = part.get("S") or "0", part.get("z")
+    # A leap second sorts after :59 by its digits.
+    moment = datetime(int(part["y"] or 0), month, int(part["d"] or 0), hour, int(part.get("M") or 0))
+    if zone and zone[0] in "+-":
+        shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        moment = moment - shift if zone[0] == "+" else moment + shift
+    return bool(zone), moment, second.zfill(2) + (part.get("f") or "").ljust(9, "0")
+
+
+def _reading(type_: str, pattern: str, key: Callable[[str], Any] | None = None, plain_order: bool = False) -> Reading:
+    free = re.sub(r"\(\?P<\w+>", "(?:", pattern)
+    one, many = re.compile(free, re.ASCII), re.compile(rf"(?:{free}\n)+", re.ASCII)
+    return Reading(type_, one, many, key or _date_key(pattern), plain_order)
+
+
+_Y4, _M2, _D2 = r"(?P<y>\d{4})", r"(?P<m>\d\d)", r"(?P<d>\d\d)"
+_READINGS: tuple[Reading, ...] = (
+    _reading("int", _INT, int),
+    _reading("float", _FLOAT, Decimal),
+    _reading("float", _AMOUNT, _amount_key),
+    _reading("date", rf"{_Y4}-{_M2}-{_D2}", plain_order=True),
+    _reading("datetime", rf"{_Y4}-{_M2}-{_D2}[T ]{_HOUR}(?: ?{_ZONE})?", plain_order=True),
+    _reading("date", rf"{_Y4}/{_M2}/{_D2}", plain_order=True),
+    _reading("date", r"[12]\d{3}-(?:0[1-9]|1[0-2])", str, plain_order=True),
+    _reading("datetime", rf"{_Y4}/{_M2}/{_D2} {_HOUR}(?: ?{_ZONE})?"),
+    _reading("date", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}"),
+    _reading("date", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}"),
+    _reading("date", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}"),
+    _reading("datetime", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}"),
+    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}{_TIME}"),
+    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_YEAR}(?: {_ZONE})?"),
+    _reading("datetime", rf"{_DAY}/{_MONTH}/{_YEAR}:{_CLOCK} {_ZONE}"),
+)
+number_reading = _READINGS[1]
+_DAY_FIRST, _MONTH_FIRST = (
+    (_reading("date", rf"{first}/{second}/{_YEAR}"), _reading("datetime", rf"{first}/{second}/{_YEAR}{_TIME}"))
+    for first, second in ((_DAY, r"(?P<m>\d{1,2})"), (r"(?P<m>\d{1,2})", _DAY))
+)
+
+
+def fits(reading: Reading, text: str) -> bool:
+    """Whether the text is a number or date of this spelling, a possible one."""
+    if reading.one.fullmatch(text) is None:
+        return False
+    try:
+        reading.key(text)
+    except (ValueError, ArithmeticError, OverflowError):
+        return False
+    return True
+
+
+def all_fit(reading: Reading, texts: Sequence[str]) -> bool:
+    """The same for a batch, in one pass of the regex engine. A newline inside a text makes it a no."""
+    joined = "\n".join(texts)
+    return joined.count("\n") == len(texts) - 1 and reading.many.fullmatch(joined + "\n") is not None
+
+
+def find_reading(counts: Mapping[str, int]) -> Reading | None:
+    """The spelling at least four fifths of these texts (with their counts) have, or None."""
+    texts = list(counts)
+    probe = texts[:_PROBE]
+    for reading in _candidates(texts):
+        if 2 * sum(1 for text in probe if fits(reading, text)) < len(probe):
+            continue
+        if all_fit(reading, texts):
+            return reading
+        fitting = sum(n for text, n in counts.items() if fits(reading, text))
+        if fitting >= SHARE * sum(counts.values()):
+            return reading
+    return None
+
+
+def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
+    if not any(any(map(str.isdigit, text[:64])) for text in texts[:_PROBE]):
+        return
+    yield from _READINGS
+    slashed = [text.split("/") for text in texts if any(one.one.fullmatch(text) for one in _DAY_FIRST)]
+    first = max((int(parts[0]) for parts in slashed), default=0)
+    second = max((int(parts[1]) for parts in slashed), default=0)
+    # 03/04/2024 is two dates: without a day above 12 in one place and none in the other there is no order.
+    if first > 12 >= second:
+        yield from _DAY_FIRST
+    elif second > 12 >= first:
+        yield from _MONTH_FIRST
+
+
+def extremes(reading: Reading, texts: Sequence[str]) -> tuple[str, str] | None:
+    """Smallest and largest of texts that all match; None where they have no common order."""
+    if reading.plain_order and _sort_as_texts(texts):
+        ends = min(texts), max(texts)
+        if fits(reading, ends[0]) and fits(reading, ends[1]):
+            return ends
+    if reading.key is Decimal:
+        values = list(map(float, texts))
+        low, high = min(values), max(values)
+        if low > -_EXACT and high < _EXACT:
+            return texts[values.index(low)], texts[values.index(high)]
+    if reading.key is _amount_key and len(set(map(_affix, texts))) > 1:
+        return None
+    try:
+        keys = list(map(reading.key, texts))
+    except (ValueError, ArithmeticError):
+        real = [text for text in texts if fits(reading, text)]
+        return extremes(reading, real) if real else None
+    if isinstance(keys[0], tuple) and len({key[0] for key in keys}) > 1:
+        return None
+    return texts[keys.index(min(keys))], texts[keys.index(max(keys))]
+
+
+def _sort_as_texts(texts: Sequence[str]) -> bool:
+    """Year-first dates of one length sort as texts, unless their zones differ."""
+    if len(set(map(len, texts))) > 1:
+        return False
+    joined = "".join(texts)
+    if "+" not in joined and joined.count("-") <= 2 * len(texts) and not any(mark in joined for mark in "ZUG"):
+        return True
+    return (len(texts[0]) > 19 and len(set(map(_LAST_SIX, texts))) == 1) or set(map(_LAST, texts)) == {"Z"}
