@@ -36,9 +36,13 @@ def parse_registry(data: object, *, where: str, lines: Mapping[Path, int] | None
         raise at.at("version").error(f"must be {VERSION}: write `version: {VERSION}`")
     labels = _labels(at.at("labels"), data["labels"]) if "labels" in data else LABELS
     reader = _Reader(labels)
-    defaults = reader.settings(at.at("defaults"), data.get("defaults") or {})
-    rules = reader.rules(at.at("tools"), data.get("tools") or [])
+    defaults = reader.settings(at.at("defaults"), _given(data, "defaults", {}))
+    rules = reader.rules(at.at("tools"), _given(data, "tools", []))
     return Registry(labels, (layer(defaults, rules),), "labels" in data)
+
+
+def _given(data: Mapping[Any, Any], key: str, absent: object) -> object:
+    return absent if data.get(key) is None else data[key]
 
 
 @dataclass(frozen=True, slots=True)
