@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from .column_values import SHARE, Reading, all_fit, extremes, find_reading, fits, number_key, number_reading
@@ -31,7 +30,8 @@ class Ends:
 
     def numbers(self, values: Sequence[Any], find: Find) -> None:
         """Take ints, floats or Decimals; floats are asked for their literal only where they are a new end."""
-        if isinstance(values[0], float | Decimal):
+        total = sum(values)
+        if total != total:
             values = [value for value in values if value == value]
             if not values:
                 return

@@ -122,6 +122,12 @@ _DAY_FIRST, _MONTH_FIRST = (
 )
 
 
+_LOOKS = re.compile(
+    r"(?=.{0,60}$)(?:[-+.\d$€£¥]|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:.*[\dZCTMm.%])?$"
+)
+"""Cheap first look: begins and ends as some number or date does."""
+
+
 def fits(reading: Reading, text: str) -> bool:
     """Whether the text is a number or date of this spelling, a possible one."""
     if reading.one.fullmatch(text) is None:
@@ -144,7 +150,8 @@ def find_reading(counts: Mapping[str, int]) -> Reading | None:
     texts = list(counts)
     probe = texts[:_PROBE]
     for reading in _candidates(texts):
-        if 2 * sum(1 for text in probe if fits(reading, text)) < len(probe):
+        hits = [text for text in probe if reading.one.fullmatch(text)]
+        if 2 * len(hits) < len(probe) or not any(fits(reading, text) for text in hits):
             continue
         if all_fit(reading, texts):
             return reading
@@ -155,7 +162,8 @@ def find_reading(counts: Mapping[str, int]) -> Reading | None:
 
 
 def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
-    if not any(any(map(str.isdigit, text[:64])) for text in texts[:_PROBE]):
+    probe = texts[:_PROBE]
+    if 2 * sum(map(bool, map(_LOOKS.match, probe))) < len(probe):
         return
     yield from _READINGS
     slashed = [text.split("/") for text in texts if any(one.one.fullmatch(text) for one in _DAY_FIRST)]

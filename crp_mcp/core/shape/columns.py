@@ -31,6 +31,8 @@ _LONGEST_TOP = 200
 _GROUPS = 40
 """Rows of one batch with more key sets than this are taken cell by cell."""
 _FLOATS = 32
+_CHARS = 64
+"""Most characters of distinct values kept, on average, before a column is only measured."""
 
 Literal = Callable[[int, str], str]
 """(row in this batch, column name) -> the cell's literal as it stands in the payload."""
@@ -149,7 +151,19 @@ def _values(row: Mapping[str, Any]) -> Iterable[Any]:
 class _Stats:
     """One column. `counts` holds value -> count by Python type while there are few; `ends` takes over after that."""
 
-    __slots__ = ("_bound", "_counts", "_ends", "_fraction", "_literals", "_seen", "name", "text_cells", "words")
+    __slots__ = (
+        "_bound",
+        "_chars",
+        "_checked",
+        "_counts",
+        "_ends",
+        "_fraction",
+        "_literals",
+        "_seen",
+        "name",
+        "text_cells",
+        "words",
+    )
 
     def __init__(self, name: str, place: int, text_cells: bool, words: tuple[str, str]) -> None:
         self.name = name
@@ -162,6 +176,8 @@ class _Stats:
         self._ends: Ends | None = None
         self._literals: dict[float, str] = {}
         self._fraction = False
+        self._checked: dict[type, int] = {}
+        self._chars = 0
 
     def add(self, cells: Sequence[Any], places: Sequence[int], literal: Literal | None) -> None:
         kinds = set(map(type, cells))
@@ -192,7 +208,7 @@ class _Stats:
             self._fraction = self._fraction or (kind is Num and _fractional(cells))
             return
         self._counts.setdefault(kind, Counter()).update(cells)
-        if self._too_many(self._counts):
+        if self._too_many(kind, self._counts):
             self._ends = self._measure(self._counts, find)
             self._fraction = _fractional(self._counts.get(Num, ()))
             self._counts, self._literals = None, {}
@@ -200,11 +216,19 @@ class _Stats:
             for value in self._counts[kind].keys() - self._literals.keys():
                 self._literals[value] = find(value)
 
-    def _too_many(self, counts: Mapping[type, Counter[Any]]) -> bool:
+    def _too_many(self, kind: type, counts: Mapping[type, Counter[Any]]) -> bool:
+        checked, values = self._checked.get(kind, 0), counts[kind]
+        if len(values) == checked:
+            return False
+        self._checked[kind] = len(values)
+        if kind in _TEXTS:
+            self._chars += sum(map(len, islice(values, checked, None)))
         # Each new float costs a look at the payload, so floats are counted only while they are few.
-        if sum(map(len, counts.values())) > self._bound or len(counts.get(float, ())) > _FLOATS:
-            return True
-        return sum(sum(map(len, counts[kind])) for kind in (str, Num) if kind in counts) > 64 * self._bound
+        return (
+            sum(map(len, counts.values())) > self._bound
+            or self._chars > _CHARS * self._bound
+            or (kind is float and len(values) > _FLOATS)
+        )
 
     @staticmethod
     def _measure(counts: Mapping[type, Counter[Any]], find: Find) -> Ends:
@@ -264,6 +288,7 @@ class _Stats:
 
 _NULL = type(None)
 _SCALARS = frozenset({bool, int, float, Decimal, str, Num})
+_TEXTS = frozenset({str, Num})
 _LABELS = {bool: "bool", int: "int", float: "float", Decimal: "float", dict: "object", list: "list", tuple: "list"}
 _BOOLS = frozenset({"true", "false"})
 
