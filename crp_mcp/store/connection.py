@@ -1,0 +1,218 @@
+"""Opening the file: what it is, one tuned connection a thread, and write transactions that wait their turn.
+
+Knows SQLite and files; of the tables it knows only that `schema.migrate` makes them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from crp_mcp.errors import StoreBusy, StoreError
+
+from . import place, schema
+from .faults import explain, named
+
+PAGE_SIZE = 4096
+WAL_KEEP = 4 * 1024 * 1024
+"""Bytes the log file keeps once it has been copied and starts again; more is cut off."""
+WAL_LIMIT = 12 * 1024 * 1024
+"""Bytes at which a writer copies the log itself, after its commit, because nobody was idle enough to do it."""
+_MAGIC = b"SQLite format 3\x00"
+_OLDEST_SQLITE = (3, 37, 0)  # STRICT tables, RETURNING, generated columns
+
+
+def look_at(path: Path) -> int:
+    """Return the schema version of the store at `path`, 0 for an absent or empty file. Changes nothing.
+
+    The application id is in the file before the log is ever used, so the header alone tells ours from foreign; the
+    version may stand only in the log, so it is read through a read-only connection.
+
+    Raises:
+        StoreError: not SQLite, not ours, damaged, or written by a newer version.
+    """
+    try:
+        size = path.stat().st_size if path.exists() else 0
+        head = b""
+        if size:
+            with path.open("rb") as file:
+                head = file.read(100)
+    except OSError as error:
+        raise StoreError(f"store {path}: cannot be read ({error.strerror}): check its permissions") from error
+    if not size:
+        return 0
+    _check_header(path, head, size)
+    with named(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if version > schema.VERSION:
+        raise StoreError(
+            f"store {path}: made by a newer crp-mcp (schema {version}, this one knows {schema.VERSION}): "
+            "upgrade crp-mcp, or choose another store with --store"
+        )
+    return version
+
+
+def _check_header(path: Path, head: bytes, size: int) -> None:
+    if len(head) < 100 or not head.startswith(_MAGIC):
+        raise StoreError(f"store {path}: not a SQLite file: move it away, or choose another place with --store")
+    application, pages = struct.unpack_from(">I", head, 68)[0], struct.unpack_from(">I", head, 28)[0]
+    if application != schema.APPLICATION_ID:
+        raise StoreError(
+            f"store {path}: a SQLite file of another program: move it away, or choose another place with --store"
+        )
+    page = struct.unpack_from(">H", head, 16)[0]
+    log = path.with_name(path.name + "-wal")
+    logged = log.exists() and log.stat().st_size > 0  # then the log may hold what the file lacks
+    if not logged and size < pages * (65536 if page == 1 else page):
+        raise StoreError(
+            f"store {path}: damaged, its end is missing ({size} of {pages * page} bytes): keep a copy, and restore "
+            "a backup or move it away to start afresh"
+        )
+
+
+def prepare(path: Path, *, create: bool, busy_seconds: float) -> None:
+    """Make sure a current store is at `path`, private to its owner.
+
+    Raises:
+        StoreError: as `look_at`; or there is no store and `create` is False.
+    """
+    if not create and not path.exists():
+        raise StoreError(f"store {path}: there is none yet; `crp-mcp serve` makes it, or name another with --store")
+    version = look_at(path)
+    place.make_private(path)
+    if version < schema.VERSION:
+        _bring_up(path, busy_seconds)
+
+
+def _bring_up(path: Path, busy_seconds: float) -> None:
+    """Make the store at `path` current: any number of processes may do so at once. An existing one is migrated."""
+    deadline = time.monotonic() + busy_seconds
+    with named(path), closing(_connect(path, busy_seconds)) as db:
+        _retry(lambda: _lay_out(db), deadline)
+        with write(db, path, busy_seconds):
+            schema.migrate(db)
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _lay_out(db: sqlite3.Connection) -> None:
+    """Set what must be set before the first table. Repeating it on a laid-out file changes nothing."""
+    if db.execute("PRAGMA application_id").fetchone()[0] != schema.APPLICATION_ID:
+        db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        db.execute("COMMIT")
+    db.execute("PRAGMA journal_mode = WAL")
+
+
+def _retry(step: Callable[[], None], deadline: float) -> None:
+    """Repeat `step` while SQLite answers busy at once: its busy timeout does not cover a change of journal mode."""
+    while True:
+        try:
+            return step()
+        except sqlite3.OperationalError as error:
+            busy = (error.sqlite_errorname or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 or newer is needed: use a newer Python")
+    # `timeout` is the busy timeout: set before anything else, the switch to WAL included.
+    db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute(f"PRAGMA journal_size_limit = {WAL_KEEP}")
+        db.execute("PRAGMA temp_store = MEMORY")  # content must not spill into temporary files
+        db.execute("PRAGMA trusted_schema = OFF")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+class _Slot:
+    """One thread's connection, closed when the thread is gone."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def __del__(self) -> None:
+        self.db.close()
+
+
+class Connections:
+    """One connection for each thread that asks; all closed together."""
+
+    def __init__(self, path: Path, busy_seconds: float) -> None:
+        self.path = path
+        self.busy_seconds = busy_seconds
+        self._local = threading.local()
+        self._slots: weakref.WeakSet[_Slot] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def get(self) -> sqlite3.Connection:
+        """Return this thread's connection, opened on first use."""
+        slot: _Slot | None = getattr(self._local, "slot", None)
+        if slot is None or self._closed:
+            if self._closed:
+                raise StoreError(f"store {self.path}: already closed")
+            with named(self.path):
+                slot = _Slot(_connect(self.path, self.busy_seconds))
+            self._local.slot = slot
+            with self._lock:
+                self._slots.add(slot)
+        return slot.db
+
+    def close(self) -> None:
+        """Close every connection; the last one of all processes copies the log into the file."""
+        self._closed = True
+        with self._lock:
+            slots = list(self._slots)
+        for slot in slots:
+            slot.db.close()
+
+
+@contextmanager
+def write(db: sqlite3.Connection, path: Path, busy_seconds: float) -> Iterator[sqlite3.Connection]:
+    """Run the block as one `BEGIN IMMEDIATE` transaction: all of it is committed, or none.
+
+    Raises:
+        StoreBusy: another process held the write lock for longer than `busy_seconds`.
+        StoreError: SQLite refused (disk full, damaged, not writable).
+    """
+    if db.in_transaction:
+        raise RuntimeError("the store was called from inside one of its own transactions")
+    try:
+        _begin(db, path, busy_seconds)
+        yield db
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def _begin(db: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
+    try:
+        db.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        fault = explain(error, path)
+        if isinstance(fault, StoreBusy):
+            raise StoreBusy(
+                f"store {path}: another process kept it locked for more than {busy_seconds:g} s; nothing was stored"
+            ) from error
+        raise

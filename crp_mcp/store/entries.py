@@ -1,0 +1,298 @@
+"""Entries as rows: SQL to put them in, find them, list them and take them out. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolClass, Volatility
+from crp_mcp.errors import BadRequest, NotFound
+
+from .ids import number_of
+from .model import CaptureDraft, Filters, Stub
+
+_OWN = (
+    "scratch_id, tool_name, raw_token_count, created_at, freshness_ttl, persistence, provenance_hash, kind, "
+    "tool_class, label, server, payload_id, payload_bytes, is_error, rows, rows_total, partial, inline, volatility, "
+    "turn_id, stream_id, supersedes, name, receipt, expires_at, form, origin, tool_call_args, summary"
+)
+_COLUMNS = (
+    ", ".join(f"e.{column}" for column in _OWN.split(", ")) + ", s.tenant, s.project, c.name, e.seq, "
+    "(SELECT group_concat(DISTINCT turn) FROM reference r WHERE r.entry_seq = e.seq)"
+)
+_FROM = "FROM entry e JOIN conversation c ON c.id = e.conversation_id JOIN space s ON s.id = e.space_id"
+_NARROW = f"SELECT {_COLUMNS}, NULL {_FROM}"
+_WHOLE = f"SELECT {_COLUMNS}, structured {_FROM}"
+
+_INSERT_COLUMNS = (
+    "seq, number, space_id, conversation_id, payload_id, created_at, expires_at, last_used_at, kind, tool_class, "
+    "persistence, origin, volatility, freshness_ttl, is_error, inline, partial, rows, rows_total, payload_bytes, "
+    "stored_bytes, raw_token_count, sent_tokens, turn_id, tool_name, server, label, form, scratch_id, stream_id, "
+    "supersedes, provenance_hash, receipt, salt, call_hash, tool_call_args, summary, structured"
+)
+_INSERT = f"INSERT INTO entry ({_INSERT_COLUMNS}) VALUES ({', '.join('?' * (_INSERT_COLUMNS.count(',') + 1))})"
+
+
+def to_json(value: Mapping[str, Any] | None) -> str | None:
+    """Return JSON text; ASCII only, so that no lone surrogate of an argument can refuse to be stored."""
+    return None if value is None else json.dumps(value, separators=(",", ":"))
+
+
+def space_of(db: sqlite3.Connection, scope: Scope) -> int | None:
+    """Return the id of tenant + project, or None if nothing was ever stored there."""
+    row = db.execute("SELECT id FROM space WHERE tenant = ? AND project = ?", (scope.tenant, scope.project)).fetchone()
+    return row[0] if row else None
+
+
+def conversation_of(db: sqlite3.Connection, scope: Scope) -> tuple[int, int] | None:
+    """Return (space id, conversation id), or None if the conversation is not known."""
+    return db.execute(  # type: ignore[no-any-return]
+        "SELECT s.id, c.id FROM space s JOIN conversation c ON c.space_id = s.id AND c.name = ? "
+        "WHERE s.tenant = ? AND s.project = ?",
+        (scope.conversation, scope.tenant, scope.project),
+    ).fetchone()
+
+
+def ensure_conversation(db: sqlite3.Connection, scope: Scope, now: float, host_key: str | None) -> tuple[int, int]:
+    """Return (space id, conversation id), made where missing. A host key that is new replaces none."""
+    known = conversation_of(db, scope)
+    if known is None:
+        space = space_of(db, scope)
+        if space is None:
+            space = db.execute(
+                "INSERT INTO space (tenant, project) VALUES (?, ?)", (scope.tenant, scope.project)
+            ).lastrowid
+        db.execute(
+            "INSERT INTO conversation (space_id, name, host_key, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)",
+            (space, scope.conversation, host_key, now, now),
+        )
+        known = conversation_of(db, scope)
+        assert known is not None
+    return known
+
+
+def next_number(db: sqlite3.Connection, tenant: str) -> int:
+    """Take the tenant's next number. It only ever grows, so an id is never used twice."""
+    row = db.execute(
+        "INSERT INTO tenant (name, last_number) VALUES (?, 1) "
+        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number",
+        (tenant,),
+    ).fetchall()
+    return int(row[0][0])
+
+
+def insert_entry(
+    db: sqlite3.Connection,
+    draft: CaptureDraft,
+    entry: Entry,
+    where: tuple[int, int],
+    seq: int,
+    stored_bytes: int,
+) -> None:
+    space, conversation = where
+    row = (
+        seq, number_of(entry.scratch_id), space, conversation, entry.payload_id, entry.created_at, entry.expires_at,
+        entry.created_at, entry.kind, entry.tool_class, entry.persistence, entry.origin, entry.volatility,
+        entry.freshness_ttl, entry.is_error, entry.inline, entry.partial, entry.rows, entry.rows_total,
+        entry.payload_bytes, stored_bytes, entry.raw_token_count, draft.sent_tokens, entry.turn_id, entry.tool_name,
+        entry.server, entry.label, entry.form, entry.scratch_id, entry.stream_id, entry.supersedes,
+        entry.provenance_hash, entry.receipt, draft.salt, draft.call_hash, to_json(entry.tool_call_args),
+        entry.summary, to_json(entry.structured),
+    )  # fmt: skip
+    db.execute(_INSERT, row)
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """Return the Entry of a row of `_NARROW` or `_WHOLE`."""
+    (
+        scratch_id, tool_name, tokens, created_at, ttl, persistence, digest, kind, tool_class, label, server,
+        payload_id, payload_bytes, is_error, rows, rows_total, partial, inline, volatility, turn_id, stream_id,
+        supersedes, name, receipt, expires_at, form, origin, args, summary, tenant, project, conversation, _seq,
+        turns, structured,
+    ) = row  # fmt: skip
+    return Entry(
+        scratch_id=scratch_id,
+        tool_name=tool_name,
+        tool_call_args=json.loads(args),
+        raw_token_count=tokens,
+        summary=summary,
+        structured=None if structured is None else json.loads(structured),
+        created_at=created_at,
+        freshness_ttl=ttl,
+        persistence=Persistence(persistence),
+        referenced_by=tuple(sorted(map(int, turns.split(",")))) if turns else (),
+        provenance_hash=digest,
+        kind=Kind(kind),
+        tool_class=ToolClass(tool_class),
+        label=label,
+        scope=Scope(tenant, project, conversation),
+        server=server,
+        payload_id=payload_id,
+        payload_bytes=payload_bytes,
+        is_error=bool(is_error),
+        rows=rows,
+        rows_total=rows_total,
+        partial=bool(partial),
+        inline=bool(inline),
+        volatility=Volatility(volatility),
+        turn_id=turn_id,
+        stream_id=stream_id,
+        supersedes=supersedes,
+        name=name,
+        receipt=receipt,
+        expires_at=expires_at,
+        form=form,
+        origin=origin,
+    )
+
+
+def find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Entry] | None:
+    """Return (seq, entry) of an id or pinned name within tenant + project, or None."""
+    space = space_of(db, scope)
+    if space is None:
+        return None
+    number = number_of(reference)
+    if number is not None:
+        row = db.execute(f"{_WHOLE} WHERE e.space_id = ? AND e.number = ?", (space, number)).fetchone()
+        return (row[-3], entry_of(row)) if row and row[0] == reference else None
+    row = db.execute(f"{_WHOLE} WHERE e.space_id = ? AND e.name = ?", (space, reference)).fetchone()
+    return (row[-3], entry_of(row)) if row else None
+
+
+def must_find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Entry]:
+    """Return (seq, entry).
+
+    Raises:
+        NotFound: it is not there, or no longer there (says when it left and why).
+    """
+    found = find(db, scope, reference)
+    if found is not None:
+        return found
+    stub = find_stub(db, scope, reference)
+    if stub is not None:
+        raise NotFound(f"{stub.scratch_id} is gone ({stub.why}): call {stub.tool_name} again for its data")
+    raise NotFound(f"no entry {reference!r} here: `scratch_list` shows what there is")
+
+
+def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | None:
+    """Return what is left of an entry that is gone, by its id or its last pinned name."""
+    space = space_of(db, scope)
+    if space is None:
+        return None
+    number = number_of(reference)
+    column, value = ("number", number) if number is not None else ("name", reference)
+    row = db.execute(
+        "SELECT scratch_id, t.server, tool_name, kind, tool_class, t.created_at, gone_at, why, t.rows, "
+        "t.payload_bytes, t.name, tool_call_args, provenance_hash, summary, s.tenant, s.project, c.name "
+        "FROM stub t JOIN space s ON s.id = t.space_id LEFT JOIN conversation c ON c.id = t.conversation_id "
+        f"WHERE t.space_id = ? AND t.{column} = ? ORDER BY t.id DESC LIMIT 1",
+        (space, value),
+    ).fetchone()
+    if row is None or (number is not None and row[0] != reference):
+        return None
+    return Stub(
+        scratch_id=row[0],
+        scope=Scope(row[14], row[15], row[16] or ""),
+        server=row[1],
+        tool_name=row[2],
+        kind=Kind(row[3]),
+        tool_class=ToolClass(row[4]),
+        created_at=row[5],
+        gone_at=row[6],
+        why=row[7],
+        rows=row[8],
+        payload_bytes=row[9],
+        name=row[10],
+        tool_call_args=None if row[11] is None else json.loads(row[11]),
+        provenance_hash=row[12],
+        summary=row[13],
+    )
+
+
+def _index_for(filters: Filters) -> str:
+    """Name the index that narrows most, instead of letting a planner without statistics guess."""
+    if filters.stream_id is not None:
+        return "entry_stream"
+    if filters.pinned:
+        return "entry_pinned"
+    if filters.since is not None or filters.until is not None:
+        return "entry_time"
+    if filters.tool is not None:
+        return "entry_tool"
+    if filters.kind is not None:
+        return "entry_kind"
+    return "entry_class" if filters.tool_class is not None else "entry_conversation"
+
+
+def _conditions(filters: Filters) -> list[tuple[str, Any]]:
+    pinned = None if filters.pinned is None else Persistence.PINNED
+    asked: list[tuple[str, Any]] = [
+        ("e.kind = ?", filters.kind),
+        ("e.tool_name = ?", filters.tool),
+        ("e.tool_class = ?", filters.tool_class),
+        ("e.stream_id = ?", filters.stream_id),
+        ("e.origin = ?", filters.origin),
+        ("e.created_at >= ?", filters.since),
+        ("e.created_at < ?", filters.until),
+        ("e.persistence != ?", pinned if filters.pinned is False else None),
+    ]
+    return [(condition, value) for condition, value in asked if value is not None]
+
+
+def select(
+    db: sqlite3.Connection, scope: Scope | None, filters: Filters, before: int | None, limit: int, within: str
+) -> list[tuple[int, Entry]]:
+    """Return (seq, entry) newest first: `within` the conversation, the project (any conversation), or the store."""
+    where = _conditions(filters)
+    index = ""
+    if within == "conversation":
+        known = conversation_of(db, scope) if scope else None
+        if known is None:
+            return []
+        where.insert(0, ("e.conversation_id = ?", known[1]))
+        index = f"INDEXED BY {_index_for(filters)}"
+    elif within == "project":
+        where.insert(0, ("e.space_id = ?", space_of(db, scope) if scope else None))
+    elif within != "store":
+        raise BadRequest(f"within: {within!r} is not one of conversation, project, store")
+    if before is not None:
+        where.append(("e.seq < ?", before))
+    conditions = [condition for condition, _ in where]
+    if filters.pinned:
+        conditions.append("e.persistence = 'PINNED'")  # spelled out: a partial index is used for a literal only
+    if filters.stream_id is not None:
+        conditions.append("e.stream_id IS NOT NULL")
+    text = " AND ".join(conditions) or "1"
+    # Rows are chosen before they are joined and widened, so that nothing is read for rows that are not shown.
+    chosen = f"SELECT e.seq FROM entry e {index} WHERE {text} ORDER BY e.seq DESC LIMIT ?"
+    values = [value for _, value in where]
+    rows = db.execute(f"{_NARROW} WHERE e.seq IN ({chosen}) ORDER BY e.seq DESC", (*values, limit)).fetchall()
+    return [(row[-3], entry_of(row)) for row in rows]
+
+
+def remove(db: sqlite3.Connection, seq: int, *, why: str, at: float, erase: bool) -> int:
+    """Take one entry out and leave a stub. Its payload loses its owner and is removed by the next sweep.
+
+    Args:
+        erase: True for a purge: arguments, hashes and summary are not kept in the stub either.
+
+    Returns:
+        The payload id.
+    """
+    kept = "NULL, NULL, NULL, NULL, NULL" if erase else "name, tool_call_args, call_hash, provenance_hash, summary"
+    db.execute(
+        "INSERT INTO stub (space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, "
+        "created_at, gone_at, why, payload_bytes, rows, name, tool_call_args, call_hash, provenance_hash, summary) "
+        "SELECT space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, created_at, ?, ?, "
+        f"payload_bytes, rows, {kept} FROM entry WHERE seq = ?",
+        (at, why, seq),
+    )
+    db.execute("DELETE FROM reference WHERE entry_seq = ?", (seq,))
+    gone = db.execute("DELETE FROM entry WHERE seq = ? RETURNING payload_id", (seq,)).fetchall()
+    if not gone:
+        raise NotFound("the entry is already gone")
+    payload_id = int(gone[0][0])
+    db.execute("UPDATE payload SET owner = '', lease_until = 0 WHERE id = ?", (payload_id,))
+    return payload_id

@@ -1,0 +1,263 @@
+"""The tables, and how a store comes to have them: numbered migrations, each a function of a sqlite-utils database.
+
+The number of the last one is the file's `user_version`. Only a store that is new or behind imports sqlite-utils.
+What was released is never edited: a change is a new migration at the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+APPLICATION_ID = 0x43525053
+"""`CRPS`, at byte 68 of the file: tells a store of ours from any other SQLite file."""
+
+CHUNK_BITS = 20
+"""A chunk's rowid is payload id << 20 | chunk number: one b-tree, in reading order, no second index."""
+
+_ENTRY = """
+CREATE TABLE entry (
+    seq INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,
+    space_id INTEGER NOT NULL,
+    conversation_id INTEGER NOT NULL,
+    payload_id INTEGER NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at INTEGER NOT NULL,
+    last_used_at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    tool_class TEXT NOT NULL,
+    persistence TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    volatility TEXT NOT NULL,
+    freshness_ttl INTEGER,
+    is_error INTEGER NOT NULL,
+    inline INTEGER NOT NULL,
+    partial INTEGER NOT NULL,
+    rows INTEGER,
+    rows_total INTEGER,
+    payload_bytes INTEGER NOT NULL,
+    stored_bytes INTEGER NOT NULL,
+    raw_token_count INTEGER,
+    sent_tokens INTEGER,
+    turn_id INTEGER,
+    tool_name TEXT NOT NULL,
+    server TEXT NOT NULL,
+    label TEXT NOT NULL,
+    form TEXT NOT NULL,
+    scratch_id TEXT NOT NULL,
+    name TEXT,
+    pin_reason TEXT,
+    stream_id TEXT,
+    supersedes TEXT,
+    provenance_hash TEXT NOT NULL,
+    receipt TEXT,
+    salt BLOB NOT NULL,
+    call_hash BLOB,
+    tool_call_args TEXT NOT NULL,
+    summary TEXT,
+    structured TEXT,
+    tokens_saved INTEGER GENERATED ALWAYS AS (
+        CASE WHEN inline = 0 AND raw_token_count > sent_tokens THEN raw_token_count - sent_tokens ELSE 0 END
+    ) VIRTUAL
+) STRICT
+"""
+# Columns that lists filter on come first and the wide ones last, so that a filter never walks overflow pages.
+
+_ENTRY_INDEXES = (
+    "CREATE UNIQUE INDEX entry_number ON entry (space_id, number)",
+    "CREATE INDEX entry_conversation ON entry (conversation_id)",
+    "CREATE INDEX entry_time ON entry (conversation_id, created_at)",
+    "CREATE INDEX entry_kind ON entry (conversation_id, kind)",
+    "CREATE INDEX entry_class ON entry (conversation_id, tool_class)",
+    "CREATE INDEX entry_tool ON entry (conversation_id, tool_name)",
+    "CREATE INDEX entry_expiry ON entry (expires_at)",
+    "CREATE INDEX entry_pinned ON entry (conversation_id) WHERE persistence = 'PINNED'",
+    "CREATE UNIQUE INDEX entry_name ON entry (space_id, name) WHERE name IS NOT NULL",
+    "CREATE INDEX entry_stream ON entry (conversation_id, stream_id) WHERE stream_id IS NOT NULL",
+    "CREATE INDEX entry_call ON entry (space_id, call_hash) WHERE call_hash IS NOT NULL",
+)
+
+_CHUNKS = (
+    """
+    CREATE TABLE payload (
+        id INTEGER PRIMARY KEY,
+        raw_bytes INTEGER NOT NULL,
+        stored_bytes INTEGER NOT NULL,
+        chunk_bytes INTEGER NOT NULL,
+        sha256 BLOB NOT NULL,
+        owner TEXT,
+        lease_until REAL
+    ) STRICT
+    """,
+    "CREATE INDEX payload_upload ON payload (lease_until) WHERE owner IS NOT NULL",
+    "CREATE TABLE chunk (id INTEGER PRIMARY KEY, codec INTEGER NOT NULL, data BLOB NOT NULL) STRICT",
+)
+
+_COUNTED = ("entries", "pinned", "payload_bytes", "stored_bytes", "raw_tokens", "tokens_saved")
+
+
+def _count_of(row: str) -> tuple[str, ...]:
+    return (
+        "1",
+        f"({row}.persistence = 'PINNED')",
+        f"{row}.payload_bytes",
+        f"{row}.stored_bytes",
+        f"coalesce({row}.raw_token_count, 0)",
+        f"{row}.tokens_saved",
+    )
+
+
+def _count_triggers() -> tuple[str, ...]:
+    """Keep the counters of the conversation and of the store equal to what the entry table holds."""
+    new, old = _count_of("NEW"), _count_of("OLD")
+
+    def triggers(name: str, event: str, changes: list[str], row: str, used: str = "") -> str:
+        sets = ", ".join(changes)
+        return (
+            f"CREATE TRIGGER {name} AFTER {event} ON entry BEGIN "
+            f"UPDATE conversation SET {used}{sets} WHERE id = {row}.conversation_id; "
+            f"UPDATE total SET {sets}; END"
+        )
+
+    used = "last_used_at = max(last_used_at, NEW.created_at), "
+    added = [f"{c} = {c} + {n}" for c, n in zip(_COUNTED, new, strict=True)]
+    removed = [f"{c} = {c} - {o}" for c, o in zip(_COUNTED, old, strict=True)]
+    moved = [f"{c} = {c} + {n} - {o}" for c, n, o in zip(_COUNTED, new, old, strict=True)]
+    columns = "persistence, raw_token_count, sent_tokens, inline, payload_bytes, stored_bytes"
+    return (
+        triggers("entry_counted", "INSERT", added, "NEW", used),
+        triggers("entry_uncounted", "DELETE", removed, "OLD"),
+        triggers("entry_recounted", f"UPDATE OF {columns}", moved, "NEW"),
+    )
+
+
+def _table(
+    db: Database,
+    name: str,
+    columns: Mapping[str, type],
+    pk: str | tuple[str, ...],
+    optional: Sequence[str] = (),
+    defaults: dict[str, int] | None = None,
+) -> None:
+    required = set(columns) - set(optional)
+    db.create_table(name, dict(columns), pk=pk, not_null=required, defaults=defaults, strict=True)
+
+
+def _first(db: Database) -> None:
+    """Everything of the first release; turns, facts, stubs and streams are filled by later rooms."""
+    counters: dict[str, type] = dict.fromkeys(_COUNTED, int)
+    zero = dict.fromkeys(_COUNTED, 0)
+
+    table = partial(_table, db)
+    table("tenant", {"name": str, "last_number": int}, "name")
+    table("space", {"id": int, "tenant": str, "project": str}, "id")
+    db.table("space").create_index(["tenant", "project"], unique=True)
+    columns: dict[str, type] = {
+        "id": int,
+        "space_id": int,
+        "name": str,
+        "host_key": str,
+        "created_at": float,
+        "last_used_at": float,
+    }
+    table("conversation", columns | counters, "id", ("host_key",), defaults=zero)
+    db.table("conversation").create_index(["space_id", "name"], unique=True)
+    db.table("conversation").create_index(["host_key", "last_used_at"])
+    table("total", {"id": int, "last_entry": int, "last_payload": int} | counters, "id", defaults=zero)
+    db.table("total").insert({"id": 1, "last_entry": 0, "last_payload": 0})
+    for statement in (_ENTRY, *_ENTRY_INDEXES, *_CHUNKS, *_count_triggers()):
+        db.execute(statement)
+    _proof_tables(db, table)
+    _later_tables(db, table)
+
+
+def _proof_tables(db: Database, table: Callable[..., None]) -> None:
+    table("record", {"seq": int, "body": bytes, "hash": str, "mac": str}, "seq")
+    table("checkpoint", {"id": int, "seq": int, "body": bytes, "created_at": float}, "id")
+    db.table("checkpoint").create_index(["seq"])
+    table(
+        "receipt", {"id": int, "digest": str, "body": bytes, "supersedes": str, "space_id": int}, "id", ("supersedes",)
+    )
+    db.table("receipt").create_index(["digest"], unique=True)
+    table("leaf", {"receipt_id": int, "idx": int, "item": str, "body": bytes}, ("receipt_id", "idx"))
+    db.table("leaf").create_index(["item"])
+
+
+def _later_tables(db: Database, table: Callable[..., None]) -> None:
+    turn = {"id": int, "conversation_id": int, "number": int, "role": str, "declared": int, "text": str, "at": float}
+    table("turn", turn, "id", ("text",))
+    db.table("turn").create_index(["conversation_id", "number"], unique=True)
+    table("reference", {"entry_seq": int, "turn": int, "how": str, "at": float}, ("entry_seq", "turn", "how"))
+    stub = {
+        "id": int,
+        "space_id": int,
+        "conversation_id": int,
+        "number": int,
+        "scratch_id": str,
+        "server": str,
+        "tool_name": str,
+        "kind": str,
+        "tool_class": str,
+        "created_at": float,
+        "gone_at": float,
+        "why": str,
+        "payload_bytes": int,
+        "rows": int,
+        "name": str,
+        "tool_call_args": str,
+        "call_hash": bytes,
+        "provenance_hash": str,
+        "summary": str,
+    }
+    optional = ("rows", "name", "tool_call_args", "call_hash", "provenance_hash", "summary")
+    table("stub", stub, "id", optional)
+    db.table("stub").create_index(["space_id", "number"], unique=True)
+    stream = {"id": int, "conversation_id": int, "stream_id": str, "tool_name": str, "call_hash": bytes, "at": float}
+    table("stream", stream, "id", ("call_hash",))
+    db.table("stream").create_index(["conversation_id", "stream_id"], unique=True)
+    fact = {
+        "id": int,
+        "space_id": int,
+        "content": str,
+        "content_hash": str,
+        "source": str,
+        "provenance": str,
+        "importance": float,
+        "created_at": float,
+        "access_count": int,
+        "ttl": int,
+        "status": str,
+        "supersedes": int,
+        "expires_at": int,
+    }
+    table("fact", fact, "id", ("source", "ttl", "supersedes"))
+    db.table("fact").create_index(["space_id", "status"])
+    db.table("fact").create_index(["space_id", "content_hash"])
+    db.table("fact").enable_fts(["content"], create_triggers=True)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first,)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the store up to VERSION. The caller holds `BEGIN IMMEDIATE`, so one process migrates and others wait.
+
+    sqlite-utils would begin a deferred transaction of its own, which fails as soon as two processes meet; inside
+    ours it only makes savepoints.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version >= VERSION:
+        return
+    from sqlite_utils import Database
+
+    db = Database(connection, recursive_triggers=False, execute_plugins=False)
+    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
+        step(db)
+        connection.execute(f"PRAGMA user_version = {number}")

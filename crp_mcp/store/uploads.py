@@ -1,0 +1,98 @@
+"""Payloads on their way in and out: spilled in short transactions under a lease, finished with the entry, swept.
+
+A payload row with an owner belongs to no entry yet (or no more): nobody can read it, and it is removed once its
+owner is dead or its lease ran out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from crp_mcp.errors import StoreError
+
+from . import lease
+from .payloads import CHUNK_BYTES, PayloadWriter, WrittenPayload, insert_chunks
+from .schema import CHUNK_BITS
+
+Write = Callable[[], AbstractContextManager[sqlite3.Connection]]
+_CHUNKS_A_STEP = 8
+"""Chunks removed in one transaction: at most 2 MiB are overwritten while others wait."""
+_LOST = "the upload was given up: it showed no sign of life for longer than its lease; capture the result again"
+
+
+def _next_payload(db: sqlite3.Connection) -> int:
+    """Take a payload id. Never one that was used before: an old id must not show another payload's bytes."""
+    rows = db.execute("UPDATE total SET last_payload = last_payload + 1 RETURNING last_payload").fetchall()
+    return int(rows[0][0])
+
+
+def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
+    """Write a batch of chunks and renew the lease.
+
+    Raises:
+        StoreError: the payload was swept meanwhile.
+    """
+    until = now + lease.LEASE_SECONDS
+    if writer.payload_id is None:
+        writer.payload_id, writer.owner = _next_payload(db), lease.new_owner()
+        db.execute(
+            "INSERT INTO payload (id, raw_bytes, stored_bytes, chunk_bytes, sha256, owner, lease_until) "
+            "VALUES (?, 0, 0, ?, x'', ?, ?)",
+            (writer.payload_id, CHUNK_BYTES, writer.owner, until),
+        )
+    elif not db.execute(
+        "UPDATE payload SET lease_until = ? WHERE id = ? AND owner = ?", (until, writer.payload_id, writer.owner)
+    ).rowcount:
+        raise StoreError(_LOST)
+    first, chunks = writer.take_pending()
+    insert_chunks(db, writer.payload_id, first, chunks)
+
+
+def finish(db: sqlite3.Connection, payload: WrittenPayload) -> int:
+    """Write what is left of a payload and make it readable; part of the transaction that stores its entry."""
+    payload_id = payload.payload_id
+    if payload_id is None:
+        payload_id = _next_payload(db)
+        db.execute(
+            "INSERT INTO payload (id, raw_bytes, stored_bytes, chunk_bytes, sha256) VALUES (?, ?, ?, ?, ?)",
+            (payload_id, payload.size, payload.stored_bytes, CHUNK_BYTES, payload.sha256),
+        )
+    elif not db.execute(
+        "UPDATE payload SET raw_bytes = ?, stored_bytes = ?, sha256 = ?, owner = NULL, lease_until = NULL "
+        "WHERE id = ? AND owner = ?",
+        (payload.size, payload.stored_bytes, payload.sha256, payload_id, payload.owner),
+    ).rowcount:
+        raise StoreError(_LOST)
+    insert_chunks(db, payload_id, payload.first_pending, payload.pending)
+    return payload_id
+
+
+def sweep(db: sqlite3.Connection, write: Write, now: float) -> int:
+    """Remove every payload whose owner is dead or whose lease ran out; returns how many."""
+    rows = db.execute("SELECT id, owner, lease_until FROM payload WHERE owner IS NOT NULL").fetchall()
+    dead = [payload_id for payload_id, owner, until in rows if until <= now or lease.is_gone(owner)]
+    for payload_id in dead:
+        drop(write, payload_id)
+    return len(dead)
+
+
+def drop(write: Write, payload_id: int) -> None:
+    """Remove one payload that belongs to no entry, a few chunks a transaction; its row last, so it can be resumed."""
+    first, past = payload_id << CHUNK_BITS, (payload_id + 1) << CHUNK_BITS
+    while True:
+        with write() as db:
+            # Taken over first: an owner that comes back to life finds the upload lost instead of writing on.
+            taken = db.execute(
+                "UPDATE payload SET owner = '', lease_until = 0 WHERE id = ? AND owner IS NOT NULL", (payload_id,)
+            ).rowcount
+            if not taken:
+                return
+            gone = db.execute(
+                "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE id >= ? AND id < ? LIMIT ?)",
+                (first, past, _CHUNKS_A_STEP),
+            ).rowcount
+            if gone < _CHUNKS_A_STEP:
+                db.execute("DELETE FROM payload WHERE id = ?", (payload_id,))
+                return
