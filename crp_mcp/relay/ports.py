@@ -1,0 +1,86 @@
+"""What the proxy asks of the relay, and the values that pass between them. Imports nothing that costs start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crp_mcp.core.model import ToolCall, ToolPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class RawResult:
+    """The bytes of one JSON-RPC `result`, exactly as received: in memory, or a span of a spooled line.
+
+    Either `data` holds them, or the file `spool` does at `start` to `end` (in bytes). The file lives until the
+    capture it was given to returns; whoever needs it longer copies it.
+    """
+
+    data: bytes | None
+    spool: Path | None = None
+    start: int = 0
+    end: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.data) if self.data is not None else self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedCall:
+    """The `tools/call` that a result answers."""
+
+    call: ToolCall
+    meta: Mapping[str, Any]
+    """The request's `_meta`, {} where there was none."""
+    modern: bool
+    """Whether the call was made in protocol 2026-07-28."""
+    tool: Mapping[str, Any] | None
+    """The tool's definition as its server listed it; None where it was never listed."""
+    server: str
+
+    @property
+    def raw(self) -> bool:
+        """Whether the caller asked for the result as it is (`_meta["dev.crp/raw"]: true`)."""
+        return self.meta.get("dev.crp/raw") is True
+
+
+class RelayPort(Protocol):
+    """The relay as the proxy sees it. Synchronous members answer at once: they are asked while messages wait."""
+
+    def instructions(self) -> str:
+        """One short sentence for the host, put after what the servers say; "" for none."""
+
+    def own_tools(self) -> list[dict[str, Any]]:
+        """Definitions of our own tools as `tools/list` gives them; [] where they are switched off."""
+
+    def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
+        """What the registry says of a tool. The name is the one its server uses."""
+
+    async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
+        """Record one result. None: forward it as it came. Bytes: the `result` JSON to send instead. Never raises."""
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
+    ) -> dict[str, Any]:
+        """Result object of one of our own tools; what went wrong is in it, with `isError`."""
+
+    def resource_templates(self) -> list[dict[str, Any]]:
+        """Definitions of our own resource templates; [] where they are switched off."""
+
+    def owns_uri(self, uri: str) -> bool:
+        """Whether a resource, or a template to complete, is ours."""
+
+    async def read_resource(self, uri: str, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
+        """Result object of `resources/read`.
+
+        Raises:
+            CrpError: the message becomes a protocol error (`-32602` for NotFound and BadRequest).
+        """
+
+    async def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Result object of `completion/complete` for a template of ours."""
