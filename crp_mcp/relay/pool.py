@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from crp_mcp.errors import CaptureFailed
+
 from .frames import PREFIX, BadFrame, encode_frame, frame_lengths
 
 Reply = tuple[dict[str, Any], bytes]

@@ -1,0 +1,169 @@
+"""The composition root of worker and command line: store, keys, registry, counter, service and tools, joined."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from crp_mcp.config import LiveRegistry
+from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
+from crp_mcp.errors import BadRequest
+from crp_mcp.keys import Keyring, load_keyring
+from crp_mcp.mcp.tools.own import OwnTools, reference_of
+from crp_mcp.proof.lattice import Lattice
+from crp_mcp.relay.conversation import Conversations
+from crp_mcp.relay.headers import headers_of
+from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.sealing import Sealer
+from crp_mcp.relay.service import Counter, Job, Service
+from crp_mcp.store import SqliteStore, open_store
+
+from .settings import Settings
+
+Reply = tuple[dict[str, Any], bytes, "Callable[[], object] | None"]
+
+
+class LazyCounter:
+    """The token counter, loaded by whoever needs it first; once for the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counter: Counter | None = None
+
+    def __call__(self) -> Counter:
+        if self._counter is None:
+            with self._lock:
+                if self._counter is None:
+                    from crp_mcp.tokens import open_counter
+
+                    self._counter = open_counter()
+        return self._counter
+
+
+@dataclass(slots=True)
+class Engine:
+    """One store with everything around it. `handle` answers the worker's frames; the command line uses the parts."""
+
+    settings: Settings
+    store: SqliteStore
+    keyring: Keyring
+    registry: LiveRegistry
+    counter: LazyCounter
+    service: Service
+    reader: Reader
+    tools: OwnTools
+    conversations: Conversations
+    now: Callable[[], float] = field(default=time.time)
+
+    def handle(self, header: Mapping[str, Any], blob: bytes) -> Reply:
+        """Answer one request of the proxy. Raises CrpError for what the proxy must be told."""
+        op = header.get("op")
+        if op == "capture":
+            return self._capture(header, blob)
+        meta = header.get("meta") or {}
+        scope = self.conversations.scope(meta)
+        if op == "tool":
+            result = self.tools.call(str(header.get("name")), header.get("arguments"), scope)
+        elif op == "read_resource":
+            result = self.tools.read_resource(str(header.get("uri")), scope)
+        elif op == "complete":
+            result = self.tools.complete(str(header.get("prefix")), scope)
+        else:
+            raise BadRequest(f"unknown request {op!r}")
+        return {}, orjson.dumps(result), None
+
+    def upkeep(self) -> None:
+        """What may wait for a quiet moment: the log goes back into the store's file."""
+        self.store.checkpoint()
+
+    def close(self) -> None:
+        self.store.checkpoint()
+        self.store.close()
+
+    def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None = None) -> ToolPolicy:
+        """What the registry says now; it follows its files."""
+        return self.registry.current().policy(server, tool, definition)
+
+    def job(self, header: Mapping[str, Any], result: bytes) -> Job:
+        """A capture job from the proxy's header."""
+        definition = header.get("tool")
+        raw = str(header.get("arguments") or "{}").encode()
+        arguments = _arguments(raw)
+        call = ToolCall(str(header["server"]), str(header["name"]), arguments, raw)
+        policy = self.policy(call.server, call.tool, definition)
+        meta = header.get("meta") or {}
+        keep = policy.passthrough or has_interface(definition) or meta.get("dev.crp/raw") is True
+        return Job(
+            call,
+            self.conversations.scope(meta),
+            policy,
+            result,
+            modern=bool(header.get("modern")),
+            keep=keep,
+            host_key=self.settings.host_key or None,
+        )
+
+    def _capture(self, header: Mapping[str, Any], blob: bytes) -> Reply:
+        spool = header.get("spool")
+        if spool is not None:
+            with open(spool["path"], "rb") as file:
+                file.seek(spool["start"])
+                blob = file.read(spool["end"] - spool["start"])
+        outcome = self.service.capture(self.job(header, blob))
+        reply = {"scratch_id": outcome.entry.scratch_id, "action": "forward" if outcome.result is None else "replace"}
+        later = (lambda: self.service.count_later(outcome)) if outcome.uncounted else None
+        return reply, outcome.result or b"", later
+
+
+def has_interface(definition: Mapping[str, Any] | None) -> bool:
+    """Whether a tool's result feeds a user interface (MCP Apps): captured, never replaced."""
+    meta = (definition or {}).get("_meta")
+    return isinstance(meta, dict) and ("ui" in meta or any(key.startswith("ui/") for key in meta))
+
+
+def _arguments(raw: bytes) -> Mapping[str, Any]:
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Open everything. Raises StoreError, KeyringError or ConfigError before anything is written."""
+    keyring = load_keyring(settings.keys)
+    store = open_store(Path(settings.store))
+    registry = LiveRegistry(tuple(map(Path, settings.registry)), cache=settings.cache)
+    counter = LazyCounter()
+    sealer = Sealer(keyring, Lattice(registry.registry.labels))
+    now = time.time
+
+    def headers(entry: Entry) -> Mapping[str, str]:
+        return headers_of(entry, store.counters(entry.scope), now())
+
+    service = Service(store, sealer, counter, now, secrets.token_bytes, headers)
+    reader = Reader(store, sealer, counter, now)
+
+    def policy_of(entry: Entry) -> ToolPolicy:
+        return registry.current().policy(entry.server, entry.tool_name, None)
+
+    tools = OwnTools(reader, policy_of, service.answer_meta)
+    conversations = Conversations(
+        store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
+    )
+    return Engine(settings, store, keyring, registry, counter, service, reader, tools, conversations, now)
+
+
+def new_conversation() -> str:
+    """A new conversation's id."""
+    return "conv_" + secrets.token_hex(8)
+
+
+__all__ = ["Engine", "Scope", "has_interface", "new_conversation", "open_engine", "reference_of"]

@@ -1,0 +1,155 @@
+"""The relay as the proxy sees it: every capture and every call of our own tools goes to the worker.
+
+Light to import: it stands on the way to the first answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crp_mcp.errors import BadRequest, CrpError, NotFound
+from crp_mcp.log import log_event
+from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RESOURCE_TEMPLATE
+from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
+
+if TYPE_CHECKING:
+    from crp_mcp.config import LiveRegistry
+    from crp_mcp.core.model import ToolPolicy
+    from crp_mcp.relay.ports import CapturedCall, RawResult
+
+    from .settings import Settings
+
+CAPTURE_SECONDS = 60.0
+SLOWEST = 1_000_000
+"""Bytes a second that even a loaded machine captures: a large result may take so much longer."""
+TOOL_SECONDS = 120.0
+URI = "scratch://"
+INSTRUCTIONS = "Large tool results arrive as summaries with a scratch_id; scratch_get reads the full data."
+
+
+class Port:
+    """Implements `RelayPort` over one worker."""
+
+    def __init__(self, settings: Settings, *, tools: bool = True) -> None:
+        self._settings = settings
+        self._tools = tools
+        self._registry: LiveRegistry | None = None
+        self._worker = WorkerClient([sys.executable, "-m", "crp_mcp.app.worker", settings.to_text()])
+
+    async def close(self) -> None:
+        """End the worker."""
+        await self._worker.close()
+
+    def warm(self) -> None:
+        """A call is on its way to an upstream: have the worker ready when its result comes."""
+        self._worker.warm()
+
+    def instructions(self) -> str:
+        return INSTRUCTIONS if self._tools else ""
+
+    def own_tools(self) -> list[dict[str, Any]]:
+        return [dict(tool) for tool in OWN_TOOLS] if self._tools else []
+
+    def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
+        if self._registry is None:
+            from crp_mcp.config import LiveRegistry
+
+            self._registry = LiveRegistry(tuple(map(Path, self._settings.registry)), cache=self._settings.cache)
+        return self._registry.current().policy(server, tool, definition)
+
+    async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
+        header = {
+            "op": "capture",
+            "server": call.server,
+            "name": call.call.tool,
+            "arguments": call.call.arguments_json.decode("utf-8", "replace"),
+            "meta": own_meta(call.meta),
+            "modern": call.modern,
+            "tool": policy_part(call.tool),
+        }
+        if raw.data is None:
+            header["spool"] = {"path": str(raw.spool), "start": raw.start, "end": raw.end}
+        try:
+            reply, blob = await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
+        except CrpError as error:
+            log_event(
+                "uncaptured", level="error", code=error.code, reason=str(error), server=call.server, size=raw.size
+            )
+            return None if raw.data is None else mark_uncaptured(raw.data, call.modern)
+        return blob if reply.get("action") == "replace" else None
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
+    ) -> dict[str, Any]:
+        header = {"op": "tool", "name": name, "arguments": arguments, "meta": own_meta(meta)}
+        try:
+            result = await self._result(header)
+        except CrpError as error:
+            result = {"content": [{"type": "text", "text": str(error)}], "isError": True}
+        return {**result, "resultType": "complete"} if modern else result
+
+    def resource_templates(self) -> list[dict[str, Any]]:
+        return [dict(RESOURCE_TEMPLATE)] if self._tools else []
+
+    def owns_uri(self, uri: str) -> bool:
+        return self._tools and uri.startswith(URI)
+
+    async def read_resource(self, uri: str, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
+        result = await self._result({"op": "read_resource", "uri": uri, "meta": own_meta(meta)})
+        if modern:
+            result.update(resultType="complete", ttlMs=0, cacheScope="private")
+        return result
+
+    async def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        argument = params.get("argument")
+        prefix = argument.get("value", "") if isinstance(argument, dict) else ""
+        meta = params.get("_meta")
+        header = {"op": "complete", "prefix": str(prefix), "meta": own_meta(meta if isinstance(meta, dict) else {})}
+        return await self._result(header)
+
+    async def _result(self, header: Mapping[str, Any]) -> dict[str, Any]:
+        import orjson
+
+        _, blob = await self._ask(header, b"", TOOL_SECONDS)
+        result: dict[str, Any] = orjson.loads(blob)
+        return result
+
+    async def _ask_twice(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
+        """A worker that died may have died of another job: the second one gets a try."""
+        try:
+            return await self._ask(header, blob, timeout)
+        except WorkerFailed as failed:
+            log_event("worker_failed", reason=str(failed))
+            return await self._ask(header, blob, timeout)
+
+    async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
+        reply, out = await self._worker.call(header, blob, timeout=timeout)
+        if not reply.get("ok"):
+            kinds: dict[str, type[CrpError]] = {"NOT_FOUND": NotFound, "BAD_REQUEST": BadRequest}
+            code = str(reply.get("code"))
+            raise kinds.get(code, CrpError)(str(reply.get("message")), code=code)
+        return reply, out
+
+
+def own_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a request's `_meta` that are about us."""
+    return {key: value for key, value in meta.items() if key.startswith("dev.crp/")}
+
+
+def policy_part(tool: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What the worker needs of a tool's definition: the schemas may be large."""
+    if tool is None:
+        return None
+    meta = tool.get("_meta")
+    kept = {key: True for key in meta if key == "ui" or key.startswith("ui/")} if isinstance(meta, dict) else {}
+    return {"annotations": tool.get("annotations"), "_meta": kept}
+
+
+def mark_uncaptured(result: bytes, modern: bool) -> bytes:
+    """The whole result, with a mark that it was not recorded."""
+    from crp_mcp.core.payload import replace_with_summary
+
+    return replace_with_summary(result, {}, {"dev.crp/captured": False}, modern=modern, keep_structured=True)

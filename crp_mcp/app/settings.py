@@ -1,0 +1,86 @@
+"""Everything a process of ours is told: folders, registry files, whose data it is. No secrets, so it may be shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crp_mcp.core.model import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are, and whose they are."""
+
+    store: str
+    """Folder of the store (or its file)."""
+    registry: tuple[str, ...] = ()
+    """The operator's registry files, strongest first."""
+    tenant: str = "local"
+    project: str = ""
+    host_key: str = ""
+    conversation: str | None = None
+    """Set where the conversation is known; else it is found by host process and project folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds store, keys and spool."""
+        path = Path(self.store)
+        return path.parent if path.suffix in (".db", ".sqlite", ".sqlite3") else path
+
+    @property
+    def spool(self) -> Path:
+        return self.folder / "spool"
+
+    @property
+    def keys(self) -> Path:
+        return self.folder / "keys"
+
+    @property
+    def cache(self) -> Path:
+        return self.folder / "cache"
+
+    def scope(self, conversation: str = "") -> Scope:
+        return Scope(self.tenant, self.project, conversation)
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Settings:
+        data = json.loads(text)
+        return cls(**{**data, "registry": tuple(data["registry"])})
+
+
+def load_settings(
+    *,
+    store: str | None = None,
+    registry: str | None = None,
+    config_store: Path | None = None,
+    config_registry: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    host: bool = True,
+) -> Settings:
+    """Settings of this process: the command line, then the config file, then the environment, then the usual places.
+
+    Raises ConfigError for a registry file that is named and not there.
+    """
+    from crp_mcp.config import registry_paths
+    from crp_mcp.store.place import default_folder
+
+    from .host import host_key, project_folder, read_ancestors
+
+    env = os.environ if env is None else env
+    named = Path(registry).expanduser() if registry else config_registry
+    chosen = store or (str(config_store) if config_store else None)
+    where = Path(chosen or str(default_folder(env, sys.platform))).expanduser().absolute()
+    return Settings(
+        store=str(where),
+        registry=tuple(map(str, registry_paths(env, named))),
+        project=project_folder(env, Path.cwd()),
+        host_key=host_key(read_ancestors()) if host else "",
+    )

@@ -1,0 +1,207 @@
+"""Runs our own tools: arguments in, pages out. One place for all of them, whichever process asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crp_mcp.core.ages import age_text, is_fresh, iso_duration, iso_time, size_text
+from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
+from crp_mcp.errors import BadRequest, CrpError, NotFound
+from crp_mcp.relay.reading import Reader
+from crp_mcp.store import Filters, Head, Sealed
+
+from .answers import answer, failure
+from .arguments import Arguments
+from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
+
+LIST_LIMIT = 20
+LIST_MOST = 200
+ROWS_LIMIT = 1_000
+RESOURCE_BYTES = 1 << 20
+"""A resource read gives the whole payload up to this size; of a larger one the summary and the way to the rest."""
+
+
+@dataclass(slots=True)
+class OwnTools:
+    """Our tools over one store. `policy` tells how a tool's summaries are made."""
+
+    reader: Reader
+    policy: Callable[[Entry], ToolPolicy]
+    meta: Callable[[Entry], Mapping[str, Any]] = lambda entry: {}
+
+    def call(self, name: str, arguments: object, scope: Scope) -> dict[str, Any]:
+        """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`."""
+        tools = {"scratch_get": self._get, "scratch_list": self._list, "scratch_pin": self._pin}
+        try:
+            if name not in tools:
+                raise NotFound(f"no tool {name!r}; there are {', '.join(tools)}")
+            return tools[name](Arguments(name, arguments), scope)
+        except CrpError as error:
+            return failure(str(error), error.code)
+
+    def read_resource(self, uri: str, scope: Scope) -> dict[str, Any]:
+        """`resources/read` of `scratch://{scratch_id}`. Raises NotFound or BadRequest."""
+        entry = self.reader.entry(scope, reference_of(uri))
+        mime = "application/json" if entry.form == "result" or entry.kind is not Kind.TEXT else "text/plain"
+        if entry.payload_bytes <= RESOURCE_BYTES:
+            data = self.reader.store.read(entry.payload_id, 0, entry.payload_bytes)
+            text = data.decode("utf-8", "replace")
+        else:
+            mime, text = "text/plain", self._summary(entry)
+        return {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
+
+    def complete(self, prefix: str, scope: Scope) -> dict[str, Any]:
+        """`completion/complete` of a scratch_id or pinned name."""
+        page = self.reader.store.list(scope, limit=LIST_MOST, within="project")
+        names = [name for entry in page.entries for name in (entry.name, entry.scratch_id) if name]
+        values = [name for name in names if name.startswith(prefix)]
+        return {"completion": {"values": values[:100], "total": len(values), "hasMore": page.cursor is not None}}
+
+    # -- scratch_get -----------------------------------------------------------------------------------------------
+
+    def _get(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+        reference = given.text("scratch_id", required=True)
+        view = given.choice("view", VIEWS, "summary")
+        offset = given.whole("offset", 0)
+        limit = given.whole("limit", ROWS_LIMIT, low=1)
+        columns = given.texts("columns")
+        max_tokens = given.whole("max_tokens", MAX_TOKENS, low=16, high=MAX_TOKENS_LIMIT)
+        given.done()
+        entry = self.reader.entry(scope, reference_of(str(reference)))
+        if view == "rows":
+            return self._rows(entry, offset, limit, max_tokens, columns)
+        if view == "raw":
+            return self._raw(entry, offset, max_tokens)
+        text = self._summary(entry) if view == "summary" else provenance_text(entry)
+        result = answer(f"{entry.scratch_id}: {self.reader.freshness(entry)}", text, {"scratch_id": entry.scratch_id})
+        return {**result, "_meta": dict(self.meta(entry))}
+
+    def _summary(self, entry: Entry) -> str:
+        return self.reader.summary(entry, self.policy(entry).summary)
+
+    def _rows(
+        self, entry: Entry, offset: int, limit: int, max_tokens: int, columns: list[str] | None
+    ) -> dict[str, Any]:
+        page = self.reader.rows(entry, offset, limit, max_tokens, columns)
+        end = page.start + page.count
+        what = f"rows {page.start + 1}-{end} of {page.total:,}" if page.count else f"0 of {page.total:,} rows"
+        total = f" ({entry.rows_total:,} exist at the source)" if entry.rows_total and entry.partial else ""
+        more = "" if page.done else f"; next_offset {end}"
+        line = f"{entry.scratch_id}: {what}{total}{more}; {self.reader.freshness(entry)}"
+        handles = {"scratch_id": entry.scratch_id, "total": page.total, "next_offset": None if page.done else end}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+
+    def _raw(self, entry: Entry, offset: int, max_tokens: int) -> dict[str, Any]:
+        page = self.reader.raw(entry, offset, max_tokens)
+        done = page.end >= page.size
+        more = "" if done else f"; next_offset {page.end}"
+        what = "all" if done and page.start == 0 else f"bytes {page.start}-{page.end} of"
+        line = f"{entry.scratch_id}: {what} {page.size:,} bytes{more}; {self.reader.freshness(entry)}"
+        handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+
+    # -- scratch_list ----------------------------------------------------------------------------------------------
+
+    def _list(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+        tool = given.text("tool")
+        kind = given.text("kind")
+        pinned = given.flag("pinned")
+        cursor = given.text("cursor")
+        limit = given.whole("limit", LIST_LIMIT, low=1, high=LIST_MOST)
+        given.done()
+        filters = Filters(kind=kind_of(kind), tool=tool, pinned=pinned)
+        page = self.reader.store.list(scope, filters=filters, cursor=cursor, limit=limit)
+        if not page.entries:
+            return answer("no stored results match" if tool or kind or pinned is not None else "nothing is stored yet")
+        lines = "\n".join(self.list_line(entry) for entry in page.entries)
+        more = "" if page.cursor is None else f"; more with cursor {page.cursor}"
+        return answer(f"{len(page.entries)} stored results, newest first{more}", lines, {"cursor": page.cursor})
+
+    def list_line(self, entry: Entry) -> str:
+        """One entry on one line."""
+        age = self.reader.now() - entry.created_at
+        parts = [
+            entry.scratch_id,
+            f"{entry.server}:{entry.tool_name}",
+            entry.kind.value,
+            None if entry.rows is None else f"{entry.rows:,} rows",
+            size_text(entry.payload_bytes),
+            f"{age_text(age)} ago",
+            "fresh" if is_fresh(age, entry.freshness_ttl) else "stale",
+            f'pinned as "{entry.name}"' if entry.name else "pinned" if is_pinned(entry) else None,
+        ]
+        return " · ".join(part for part in parts if part)
+
+    # -- scratch_pin -----------------------------------------------------------------------------------------------
+
+    def _pin(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+        reference = reference_of(str(given.text("scratch_id", required=True)))
+        name = given.text("name", limit=200)
+        unpin = given.flag("unpin") or False
+        given.done()
+        return answer(*self.pin(scope, reference, name, unpin))
+
+    def pin(self, scope: Scope, reference: str, name: str | None, unpin: bool) -> tuple[str, None, dict[str, Any]]:
+        """Pin or unpin an entry: the sentence to say, and handles. Raises NotFound or BadRequest."""
+        reader = self.reader
+        before = reader.entry(scope, reference)
+
+        def seal(event: str) -> Callable[[Head, Entry], Sealed]:
+            data = {"reason": "asked"}
+            return lambda head, entry: reader.sealer.event(head, entry, event, data, reader.now())
+
+        if unpin:
+            entry = reader.store.unpin(scope, before.scratch_id, seal("UNPINNED"))
+            said = "unpinned" if is_pinned(before) else "was not pinned"
+            return f"{entry.scratch_id} {said}", None, {"scratch_id": entry.scratch_id}
+        pinned = reader.store.pin(scope, before.scratch_id, seal("PINNED"), name=name, reason="asked")
+        entry = pinned.entry
+        as_name = f' as "{entry.name}"' if entry.name else ""
+        moved = f"; {pinned.taken_from} had that name before and stays pinned" if pinned.taken_from else ""
+        return f"{entry.scratch_id} pinned{as_name}{moved}", None, {"scratch_id": entry.scratch_id, "name": entry.name}
+
+
+def is_pinned(entry: Entry) -> bool:
+    return entry.persistence is Persistence.PINNED
+
+
+def reference_of(text: str) -> str:
+    """An id or name, whether given bare or as a resource URI."""
+    return text.removeprefix("scratch://").strip()
+
+
+def kind_of(text: str | None) -> Kind | None:
+    """The kind of that name. Raises BadRequest with the names there are."""
+    if text is None:
+        return None
+    try:
+        return Kind(text)
+    except ValueError:
+        raise BadRequest(f"kind: {text[:40]!r} is none of {', '.join(Kind)}") from None
+
+
+def provenance_text(entry: Entry) -> str:
+    """Where a result came from and what proves it, a line each; no content."""
+    ttl = "as long as it is kept" if entry.freshness_ttl is None else iso_duration(entry.freshness_ttl)
+    facts = {
+        "tool": f"{entry.server}:{entry.tool_name}",
+        "arguments": ", ".join(sorted(entry.tool_call_args)) or "none",
+        "captured_at": iso_time(entry.created_at),
+        "freshness_ttl": ttl,
+        "volatility": entry.volatility.value,
+        "kind": entry.kind.value,
+        "rows": entry.rows,
+        "rows_total": entry.rows_total,
+        "bytes": entry.payload_bytes,
+        "raw_tokens": entry.raw_token_count,
+        "payload": "the text exactly as received" if entry.form == "text" else "the result JSON exactly as received",
+        "provenance_hash": entry.provenance_hash,
+        "receipt": entry.receipt,
+        "label": entry.label,
+        "kept_until": iso_time(entry.expires_at),
+        "persistence": entry.persistence.value,
+        "supersedes": entry.supersedes,
+    }
+    return "\n".join(f"{key}: {value}" for key, value in facts.items() if value is not None)

@@ -1,0 +1,224 @@
+"""The application service: the one place where pure decisions meet store, keys, counter and clock.
+
+Captures results; synchronous, called from threads of the worker or by the command line. The order of what happens
+to a result is decided here and nowhere else: shape, decide, summarise, then one transaction, then the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from crp_mcp.core.model import Entry, Scope, ToolCall, ToolClass, ToolPolicy
+from crp_mcp.core.payload import (
+    Payload,
+    Structured,
+    extract_payload,
+    replace_with_summary,
+    strip_reserved,
+    text_blocks,
+)
+from crp_mcp.core.payload.memory import scan_bytes
+from crp_mcp.core.plan import Text, Verdict, decide, render_all, visible_texts
+from crp_mcp.core.shape import read_shape, shape_to_json
+from crp_mcp.core.shape.model import Shape
+from crp_mcp.store import CaptureDraft, Head, Sealed, Store, WrittenPayload
+
+from .sealing import Sealer, canonical_arguments
+
+COUNT_AT_ONCE = 256 * 1024
+"""Payloads up to this many bytes have their tokens counted before the answer; larger ones after it."""
+
+
+class Counter(Protocol):
+    """The part of the token counter that capturing needs."""
+
+    def count(self, text: str) -> int: ...
+    def count_bytes(self, data: bytes) -> int: ...
+    def over(self, text: str, limit: int) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One result to capture, and what is known of the call it answers."""
+
+    call: ToolCall
+    scope: Scope
+    policy: ToolPolicy
+    result: bytes
+    modern: bool = False
+    keep: bool = False
+    """Forward whatever the size: a passthrough tool, a tool with a user interface, a caller that asked for raw."""
+    host_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`result`: the JSON to send instead; None: the result goes on as it came."""
+
+    entry: Entry
+    result: bytes | None
+    uncounted: tuple[bytes, ...] = ()
+    """Texts whose tokens are still to be counted for `raw_token_count`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What capturing learnt of a result before deciding: the payload, its shape and the texts a model would see."""
+
+    payload: Payload
+    shape: Shape
+    texts: tuple[Text, ...]
+
+
+def read_result(result: bytes) -> Reading:
+    """Payload, shape and visible texts of a result. Pure; never raises."""
+    payload = extract_payload(result)
+    shape = read_shape(payload.data, form=_form(payload), is_error=payload.is_error)
+    if payload.form == "text":
+        return Reading(payload, shape, (Text(0, payload.data, shape),))
+    raw = (scan_bytes(result).members or {}).get("structuredContent") if own_structure(payload) else None
+    structured = None if raw is None else bytes(raw)
+    texts = visible_texts(text_blocks(result), payload.structured, structured, shape, read_shape)
+    return Reading(payload, shape, texts)
+
+
+def own_structure(payload: Payload) -> bool:
+    """Whether structured content says something that the text blocks do not."""
+    return payload.structured is Structured.OTHER
+
+
+def _form(payload: Payload) -> Any:
+    return payload.form
+
+
+@dataclass(slots=True)
+class Service:
+    """Everything a capture needs of the world. One for a process; safe from several threads."""
+
+    store: Store
+    sealer: Sealer
+    counter: Callable[[], Counter]
+    """Loads the counter on first use: asked only when bytes cannot decide."""
+    now: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    headers: Callable[[Entry], Mapping[str, str]] = field(default=lambda entry: {})
+
+    def capture(self, job: Job) -> Outcome:
+        """Capture one result in full and say what the host gets. Raises StoreError where it cannot be recorded."""
+        reading = read_result(job.result)
+        verdict = Verdict() if job.keep else decide(reading.shape, reading.texts, job.policy, self._over)
+        if not verdict.summarise:
+            entry = self._commit(job, reading, None, (), None)
+            stripped = strip_reserved(job.result)
+            result = stripped if stripped is not job.result else None
+            return Outcome(entry, result, self._uncounted(entry, reading))
+        scratch_id = self.store.reserve_id(job.scope.tenant, slug_of(job))
+        summaries = render_all(
+            verdict,
+            reading.shape,
+            scratch_id=scratch_id,
+            tool=job.call.tool,
+            count=self.counter().count,
+            options=job.policy.summary,
+        )
+        entry = self._commit(job, reading, scratch_id, summaries, verdict)
+        return Outcome(entry, self._answer(job, entry, summaries, verdict), self._uncounted(entry, reading))
+
+    def count_later(self, outcome: Outcome) -> None:
+        """Fill in the token count of a large result, after its answer went out."""
+        if outcome.uncounted:
+            count = sum(self.counter().count_bytes(text) for text in outcome.uncounted)
+            self.store.set_token_count(outcome.entry.scope, outcome.entry.scratch_id, count)
+
+    def _over(self, data: bytes, limit: int) -> bool:
+        return self.counter().over(data.decode("utf-8", "replace"), limit)
+
+    def _commit(
+        self, job: Job, reading: Reading, scratch_id: str | None, summaries: tuple[str, ...], verdict: Verdict | None
+    ) -> Entry:
+        now, salt = self.now(), self.random_bytes(16)
+        sent = "\n".join(summaries) if summaries else None
+        arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
+        draft = CaptureDraft(
+            scope=job.scope,
+            server=job.call.server,
+            tool_name=job.call.tool,
+            tool_call_args=redact(job.call.arguments, job.policy.redact_args),
+            created_at=now,
+            salt=salt,
+            slug=slug_of(job),
+            scratch_id=scratch_id,
+            raw_token_count=self._count(reading) if summaries else None,
+            summary=sent,
+            structured=shape_to_json(reading.shape),
+            freshness_ttl=job.policy.ttl,
+            kind=reading.shape.kind,
+            tool_class=job.policy.tool_class,
+            label=job.policy.sensitivity,
+            is_error=reading.shape.is_error,
+            rows=reading.shape.rows,
+            rows_total=reading.shape.rows_total,
+            partial=reading.shape.partial,
+            inline=sent is None,
+            volatility=job.policy.volatility,
+            expires_at=int(now) + job.policy.retention,
+            form=reading.payload.form,
+            sent_tokens=sum(map(self.counter().count, summaries)) if summaries else None,
+            call_hash=hashlib.sha256(f"{job.call.server}\0{job.call.tool}\0".encode() + arguments).digest(),
+            host_key=job.host_key,
+        )
+
+        def seal(head: Head, entry: Entry) -> Sealed:
+            return self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent)
+
+        return self.store.commit_capture(draft, self._written(reading.payload.data), seal)
+
+    def _written(self, data: bytes) -> WrittenPayload:
+        return self.store.write_payload(data)
+
+    def _count(self, reading: Reading) -> int | None:
+        if sum(len(text.data) for text in reading.texts) > COUNT_AT_ONCE:
+            return None
+        return sum(self.counter().count_bytes(text.data) for text in reading.texts)
+
+    @staticmethod
+    def _uncounted(entry: Entry, reading: Reading) -> tuple[bytes, ...]:
+        return () if entry.raw_token_count is not None else tuple(text.data for text in reading.texts)
+
+    def _answer(self, job: Job, entry: Entry, summaries: tuple[str, ...], verdict: Verdict) -> bytes:
+        replaced: dict[int, str | None] = {}
+        structured: str | None = None
+        waiting = list(summaries)
+        for text in verdict.summarise:
+            summary = waiting.pop(0) if waiting else None
+            if text.block is None:
+                structured = summary
+            else:
+                replaced[text.block] = summary
+        return replace_with_summary(
+            job.result,
+            replaced,
+            self.answer_meta(entry),
+            modern=job.modern,
+            structured_summary=structured,
+            keep_structured=not verdict.drop_structured,
+        )
+
+    def answer_meta(self, entry: Entry) -> dict[str, Any]:
+        """`_meta` members of an answer that stands for an entry."""
+        return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers(entry))}
+
+
+def slug_of(job: Job) -> str:
+    """Middle part of the id: the tool's class, or its name where it has none."""
+    return job.call.tool if job.policy.tool_class is ToolClass.OTHER else job.policy.tool_class.value
+
+
+def redact(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
+    """The arguments as they are kept: values of the named ones are left out."""
+    if not names:
+        return arguments
+    return {key: "[redacted]" if key in names else value for key, value in arguments.items()}
