@@ -50,6 +50,7 @@ __all__ = [
     "VerifiedReceipt",
     "VerifySignature",
     "ceiling_or_top",
+    "event_data",
     "issue",
     "key_id",
     "leaf_bytes",
@@ -235,6 +236,12 @@ def ceiling_or_top(
     except Rejected:
         return lattice.top  # failing closed is the answer here (ECCR parser invariant 3)
     return found.receipt.ceiling
+
+
+def event_data(receipt: Receipt) -> dict[str, Any]:
+    """What a RECEIPT_ISSUED record of the audit chain says of a receipt: enough to find it, nothing of its content."""
+    data = {"receipt": receipt.digest, "source_item_count": receipt.count, "ceiling": receipt.ceiling}
+    return data if receipt.supersedes is None else {**data, "supersedes": receipt.supersedes}
 
 
 def _digest(body: bytes) -> str:
