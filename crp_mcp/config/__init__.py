@@ -1,12 +1,17 @@
 """Configuration files, read: which upstream servers there are, and the tool registry with its cache and live reload.
 
-Values of `env`, `headers`, `args` and `url` may be secrets: they never appear in an error or a repr.
+Values of `env`, `headers`, `args` and `url` may be secrets: they never appear in an error or a repr. Names load when
+they are first used: a server wrapped in place needs no config file, and start-up is measured.
 """
 
 from __future__ import annotations
 
-from .registry_files import LiveRegistry, load_registry, registry_paths, shipped_registry_path
-from .servers import Config, ServerConfig, load_config, parse_config
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .registry_files import LiveRegistry, load_registry, registry_paths, shipped_registry_path
+    from .servers import Config, ServerConfig, load_config, parse_config
 
 __all__ = [
     "Config",
@@ -18,3 +23,11 @@ __all__ = [
     "registry_paths",
     "shipped_registry_path",
 ]
+
+_SERVERS = frozenset({"Config", "ServerConfig", "load_config", "parse_config"})
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(".servers" if name in _SERVERS else ".registry_files", __name__), name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -129,8 +129,8 @@ def _to_cache(kept: Path, data: object) -> None:
     """Keep parsed content, whole or not at all; a folder that cannot be written only means reading YAML again."""
     try:
         kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=kept.parent, prefix=".registry-")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
+        temporary = kept.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
             json.dump(data, out, separators=(",", ":"))
         os.replace(temporary, kept)
         by_age = sorted(kept.parent.glob("registry-*.json"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
