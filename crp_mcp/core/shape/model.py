@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import Kind
+from crp_mcp.core.model import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,8 @@ class Value:
     text: str
     type: str
     """`null`, `bool`, `int`, `float`, `str`, `date`, `datetime`, `object` or `list`."""
+    cut: bool = False
+    """True where `text` is only the beginning: long texts are not kept whole in a shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,5 @@ class Shape:
     """Sub-shapes of a result with several text blocks: (block number, shape)."""
     media: tuple[tuple[int, str, str, int], ...] = ()
     """Blocks that are not text: (block number, type, MIME type or '', size in bytes)."""
+    reader: Mapping[str, Any] = field(default_factory=dict)
+    """What the reader needs to find the rows again (delimiter, header, encoding, …); JSON values only."""

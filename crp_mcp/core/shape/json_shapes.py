@@ -1,0 +1,277 @@
+"""JSON value -> shape: table, object, list, scalar, error or empty. Knows nothing of bytes or text around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from crp_mcp.core.model import Kind
+
+from .cells import to_value, type_name
+from .columns import Num
+from .faults import value_fault
+from .find_rows import Found, empty_list, find_rows, is_list, plain, size
+from .lists import ListFacts, list_facts
+from .model import Column, Shape, Value
+from .partial import read_extent
+
+_FIRST = (
+    "status",
+    "state",
+    "ok",
+    "success",
+    "error",
+    "code",
+    "message",
+    "id",
+    "name",
+    "title",
+    "key",
+    "type",
+    "kind",
+    "count",
+    "total",
+)
+_MOST_SCALARS = 60
+_MOST_MEMBERS = 60
+_NULL = Value("", "null")
+
+
+def shape_json(value: Any) -> Shape:
+    """The shape of one JSON document. Lists may be `ListFacts` already."""
+    message = value_fault(value)
+    if message is not None:
+        return error_shape(message, "json_error", value)
+    if isinstance(value, dict):
+        return _object_shape(value)
+    if is_list(value):
+        return list_shape(value if isinstance(value, ListFacts) else list_facts(value))
+    return scalar_shape(value)
+
+
+def scalar_shape(value: Any) -> Shape:
+    if value is None or value == "":
+        return Shape(Kind.EMPTY, "json_scalar", rows=0)
+    return Shape(Kind.SCALAR, "json_scalar", head=((to_value(value),),))
+
+
+def error_shape(message: str, source: str, value: Any = None) -> Shape:
+    scalars = tuple(list_scalars(value)) if isinstance(value, dict) else ()
+    return Shape(
+        Kind.ERROR,
+        source,
+        is_error=True,
+        text=message_facts(message),
+        scalars=scalars,
+        key_count=len(value) if isinstance(value, dict) else None,
+    )
+
+
+def message_facts(message: str) -> dict[str, Any]:
+    """An error's message as a shape keeps it: whole if it is short, else its first and last lines."""
+    plain_text = message.strip()
+    lines = [line.rstrip()[:500] for line in plain_text.splitlines() if line.strip()]
+    return {
+        "message": plain_text[:8_000],
+        "chars": len(message),
+        "lines": len(lines),
+        "head": lines[:5],
+        "tail": lines[-5:],
+    }
+
+
+def list_shape(facts: ListFacts) -> Shape:
+    """A list that is the whole document."""
+    if not facts.count and facts.names is None:
+        return Shape(Kind.EMPTY, "json_list", rows=0, partial=facts.cut)
+    if facts.tabular:
+        return table_shape(Found(facts, (), (), "json_lists" if facts.of_lists else "json_rows"))
+    head = tuple((to_value(item),) for item in facts.head)
+    tail = tuple(
+        (to_value(item),)
+        for item in facts.tail[len(facts.head) - facts.count if facts.count < 2 * len(facts.head) else 0 :]
+    )
+    return Shape(
+        Kind.LIST,
+        "json_list",
+        rows=facts.count,
+        head=head,
+        tail=tail if facts.count > len(head) else (),
+        text={"item_types": dict(facts.kinds)},
+        row_index=facts.index,
+        partial=facts.cut,
+    )
+
+
+def table_shape(found: Found) -> Shape:
+    facts, columns = found.facts, found.facts.columns or ()
+    extent = read_extent([dict(wrapper) for wrapper in found.wrappers], facts.count)
+    why = "cut at the end" if facts.cut else extent.why
+    return Shape(
+        Kind.TABULAR,
+        found.source,
+        rows=facts.count,
+        rows_total=extent.total,
+        partial=why is not None,
+        partial_why=why,
+        columns=columns,
+        path=".".join(found.path) or None,
+        scalars=tuple(_wrapper_scalars(found)),
+        head=tuple(row_values(row, columns) for row in facts.head),
+        row_index=facts.index,
+    )
+
+
+def row_values(row: Any, columns: Sequence[Column]) -> tuple[Value, ...]:
+    """One row as a value a column, in their order."""
+    if isinstance(row, dict):
+        return tuple(to_value(row[column.name]) if column.name in row else _NULL for column in columns)
+    cells = row if isinstance(row, list | tuple) else []
+    return tuple(to_value(cell) for cell in cells[: len(columns)]) + (_NULL,) * (len(columns) - len(cells))
+
+
+def _wrapper_scalars(found: Found) -> Iterator[tuple[str, Value]]:
+    prefix = ""
+    for at, wrapper in enumerate(found.wrappers):
+        yield from list_scalars(
+            {key: item for key, item in wrapper.items() if at >= len(found.path) or key != found.path[at]}, prefix
+        )
+        prefix += found.path[at] + "." if at < len(found.path) else ""
+
+
+def _object_shape(value: Mapping[str, Any]) -> Shape:
+    if not value:
+        return Shape(Kind.EMPTY, "json_object", rows=0, key_count=0)
+    found = find_rows(value)
+    if found is not None:
+        return table_shape(found)
+    way = empty_list(value)
+    if way is not None or all(item in (None, "", [], {}) for item in value.values()):
+        extent = read_extent([dict(value)], 0)
+        return Shape(
+            Kind.EMPTY,
+            "json_object",
+            rows=0,
+            rows_total=extent.total,
+            path=".".join(way or ()) or None,
+            scalars=tuple(list_scalars(value)),
+            key_count=len(value),
+        )
+    single = _single_list(value)
+    if single is not None:
+        key, shape = single
+        extent = read_extent([dict(value)], shape.rows or 0)
+        why = shape.partial_why or extent.why
+        return replace(
+            shape,
+            path=key,
+            rows_total=extent.total,
+            partial=shape.partial or why is not None,
+            partial_why=why,
+            scalars=tuple(list_scalars({k: v for k, v in value.items() if k != key})),
+        )
+    extent = read_extent([dict(value)], 0) if any(plain(key) in ("truncated", "istruncated") for key in value) else None
+    return Shape(
+        Kind.OBJECT,
+        "json_object",
+        scalars=tuple(list_scalars(value)),
+        members=tuple(_members(value)),
+        key_count=len(value),
+        partial=extent is not None and extent.why is not None,
+        partial_why=extent.why if extent else None,
+    )
+
+
+def _single_list(value: Mapping[str, Any]) -> tuple[str, Shape] | None:
+    """An object that is nothing but one list of plain items."""
+    lists = [key for key, node in value.items() if is_list(node) and size(node)]
+    if len(lists) != 1 or any(isinstance(node, dict) and node for node in value.values()):
+        return None
+    others = [key for key in value if key != lists[0] and not is_list(value[key])]
+    node = value[lists[0]]
+    if len(value) > 1 and not all(plain(key) in _COUNTS for key in others):
+        return None
+    return lists[0], list_shape(node if isinstance(node, ListFacts) else list_facts(node, lists[0]))
+
+
+_COUNTS = frozenset(
+    {
+        "total",
+        "count",
+        "totalcount",
+        "ok",
+        "success",
+        "status",
+        "error",
+        "truncated",
+        "hasmore",
+        "next",
+        "nextcursor",
+        "nextpagetoken",
+        "limit",
+        "offset",
+        "size",
+        "message",
+        "page",
+        "errors",
+    }
+)
+
+
+def list_scalars(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Value]]:
+    """Scalar members, nested ones under dotted names, the ones that matter first; at most 60."""
+    found: list[tuple[int, int, str, Value]] = []
+    _collect(value, prefix, 0, found)
+    found.sort(key=lambda entry: entry[:2])
+    return [(name, text) for _, _, name, text in found[:_MOST_SCALARS]]
+
+
+def _collect(value: Mapping[str, Any], prefix: str, depth: int, found: list[tuple[int, int, str, Value]]) -> None:
+    for key, item in value.items():
+        if len(found) >= 400:
+            return
+        if isinstance(item, dict):
+            if depth < 2 and len(item) <= 40:
+                _collect(item, f"{prefix}{key}.", depth + 1, found)
+        elif not is_list(item):
+            rank = _FIRST.index(key.lower()) if key.lower() in _FIRST else len(_FIRST)
+            found.append(
+                (
+                    rank + depth * 3 + (len(_FIRST) if item in (None, "") else 0),
+                    len(found),
+                    prefix + key,
+                    to_value(item),
+                )
+            )
+
+
+def _members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
+    members = [(key, describe(node)) for key, node in value.items() if isinstance(node, dict) or is_list(node)]
+    return members[:_MOST_MEMBERS]
+
+
+def describe(node: Any) -> str:
+    """`list of 12 objects`, `object, 5 keys`, `empty list`."""
+    if isinstance(node, dict):
+        return f"object, {len(node)} key{'s' * (len(node) != 1)}" if node else "empty object"
+    count = size(node)
+    if not count:
+        return "empty list"
+    kinds = dict(node.kinds) if isinstance(node, ListFacts) else {type_name(item): 1 for item in node[:1_000]}
+    kind = next(iter(kinds)) if len(kinds) == 1 else "item"
+    words = {
+        "object": "object",
+        "list": "list",
+        "str": "text",
+        "int": "number",
+        "float": "number",
+        "bool": "truth value",
+        "null": "null",
+    }
+    name = words.get(kind, "item")
+    return f"list of {count:,} {name}{'s' * (count != 1)}"
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | Num) and not isinstance(value, bool)

@@ -1,0 +1,245 @@
+"""Is this all of it? Totals and "there is more" markers, in members beside the rows or in lines of text.
+
+Total, returned and shown are three numbers; only what the source itself says counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .cells import compact_json
+from .columns import Num
+
+_CUT = frozenset(
+    {
+        "truncated",
+        "istruncated",
+        "incomplete",
+        "incompleteresults",
+        "hasmore",
+        "hasnextpage",
+        "hasnext",
+        "morepages",
+        "moreavailable",
+        "moreresults",
+        "moreresultsavailable",
+        "partial",
+        "limitreached",
+        "rowlimitreached",
+        "limitexceeded",
+        "exceededlimit",
+        "cutoff",
+    }
+)
+_NEXT = frozenset(
+    {
+        "nextcursor",
+        "nextpagetoken",
+        "nextpage",
+        "nexttoken",
+        "nextmarker",
+        "nextlink",
+        "nexturl",
+        "nextoffset",
+        "nextpageurl",
+        "next",
+        "continue",
+        "continuationtoken",
+        "odata.nextlink",
+        "@odata.nextlink",
+        "nextcontinuationtoken",
+        "nextkey",
+        "lastevaluatedkey",
+        "marker",
+        "paginationtoken",
+        "nextrecordsurl",
+        "nexturi",
+    }
+)
+_TOTAL = frozenset(
+    {
+        "total",
+        "totalcount",
+        "totalresults",
+        "totalsize",
+        "totalitems",
+        "totalrows",
+        "totalrecords",
+        "totalhits",
+        "totalelements",
+        "numfound",
+        "counttotal",
+        "recordstotal",
+        "totalmatches",
+        "resultcount",
+        "resultscount",
+        "totalnumber",
+        "totalavailable",
+        "@odata.count",
+        "filteredtablerowscount",
+        "rowsbeforelimitatleast",
+        "nbhits",
+        "totalentries",
+        "numresults",
+        "hitcount",
+        "matchcount",
+        "totalissues",
+        "totalfiles",
+        "rowcount",
+    }
+)
+_COUNT = frozenset({"count", "size", "hits", "found", "matched", "results", "rows"})
+_LIMIT = frozenset(
+    {
+        "limit",
+        "maxresults",
+        "pagesize",
+        "perpage",
+        "maxrows",
+        "rowlimit",
+        "cap",
+        "maxitems",
+        "pagelimit",
+        "maxrecords",
+        "hitsperpage",
+        "resultsperpage",
+        "itemsperpage",
+        "pagelength",
+        "maxcount",
+    }
+)
+_REMAINING = frozenset({"remainingitemcount", "remaining", "remainingcount", "omitted", "omittedcount", "skippedrows"})
+_NESTED = frozenset(
+    {
+        "metadata",
+        "meta",
+        "pagination",
+        "paging",
+        "pageinfo",
+        "responsemetadata",
+        "links",
+        "_links",
+        "page",
+        "cursor",
+        "cursors",
+        "total",
+        "hits",
+        "info",
+        "query",
+        "resultinfo",
+        "responseheader",
+        "searchmetadata",
+        "searchinformation",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the source says of the whole: how many rows there are in all, and why this is not all of them."""
+
+    total: int | None = None
+    why: str | None = None
+
+
+def read_extent(wrappers: Sequence[dict[str, Any]], rows: int) -> Extent:
+    """From the objects around the rows, the outermost first."""
+    total: int | None = None
+    why: str | None = None
+    limit: str | None = None
+    for key, value in _facts(wrappers):
+        plain = key.replace("_", "").replace("-", "").lower()
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        if (
+            number is None
+            and isinstance(value, str)
+            and not isinstance(value, Num)
+            and re.fullmatch(r"\d{1,15}", value)
+        ):
+            number = int(value)
+        if (plain in _CUT and value in (True, "true", "True")) or (plain in _NEXT and _is_pointer(value)):
+            why = why or _said(key, value)
+        elif number is not None:
+            if plain in _TOTAL or (plain in _COUNT and number > rows):
+                total = number if total is None or (number >= rows and plain in _TOTAL) else total
+            elif plain in _REMAINING and number > 0:
+                total, why = rows + number, why or _said(key, value)
+            elif plain in _LIMIT and number == rows and rows > 0:
+                limit = _said(key, value)
+    if total is not None and total < rows:
+        total = None
+    if total is not None and total > rows and why is None:
+        why = f"{rows} of {total}"
+    if why is None and limit is not None and total is None:
+        why = f"as many rows as the limit ({limit})"
+    return Extent(total, why)
+
+
+def _facts(wrappers: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Any]]:
+    for wrapper in wrappers:
+        for key, value in wrapper.items():
+            if isinstance(value, dict) and key.replace("_", "").replace("-", "").lower() in _NESTED:
+                if key.lower() == "total" and "value" in value:
+                    yield "total", value["value"]
+                else:
+                    yield from ((inner, item) for inner, item in value.items() if not isinstance(item, dict | list))
+            elif not isinstance(value, list):
+                yield key, value
+
+
+def _is_pointer(value: Any) -> bool:
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int):
+        return value > 0
+    if isinstance(value, dict):
+        return bool(value)
+    return isinstance(value, str) and value.lower() not in ("", "none", "null", "false", "0", "-1", "lte=")
+
+
+def _said(key: str, value: Any) -> str:
+    text = value if isinstance(value, str) and not isinstance(value, Num) else compact_json(value, 80)
+    return f"{key}: {text[:80]}"
+
+
+_SHOWN_OF = re.compile(
+    r"(?i)\b(?:showing|displaying|shown|returned|returning|listing|results?|rows?|records?|items?|page|first|top|limited to)\b[^.\n]{0,30}?\b(?P<a>\d[\d,]*)(?:\s*(?:-|–|to)\s*(?P<b>\d[\d,]*))?\s+(?:\w+\s+){0,2}?(?:of|out of|from|/)\s+(?:about |approximately |a total of |the )?(?P<total>\d[\d,]*)\b"
+)
+_SHOWN_FIRST = re.compile(
+    r"(?i)\b(?:showing|displaying|shown|returning|limited to|only)\b[^.\n]{0,30}?\b(?:first|top|last|only)?\s*(?P<n>\d[\d,]*)\s+(?:\w+\s+){0,2}?(?:rows?|results?|records?|items?|lines?|entries|matches|files?|messages?)\b"
+)
+_MORE = re.compile(
+    r"(?i)(?:^|[\s(\[<.…])(?:(?:and|\+)\s*)?(?P<n>\d[\d,]*)\s+(?:more|additional|other|further|remaining)\s+(?:lines?|rows?|results?|records?|items?|entries|files?|matches|characters|chars|bytes|messages?|above|below|not shown|elements?)\b[^\n]{0,30}"
+)
+_CUT_WORDS = re.compile(
+    r"(?i)(?:\b(?:output|content|results?|response|text|file|data|list|log|message|rows?|table)\b[^.\n]{0,30}\btruncated\b|[\[(<.…]\s*truncated\b|\btruncated (?:after|at|to|because|due|output|for)\b|\bmore (?:results|rows|content|items|pages) (?:are |is )?available\b|\bcontent truncated\b)"
+)
+_ELLIPSIS = re.compile(r"(?m)^\s*(?:\.{3}|…)\s*(?:\(?\d+ more.*)?$")
+
+
+def text_extent(lines: Sequence[str], rows: int | None) -> Extent:
+    """From the lines around a table or at the edges of a text."""
+    for line in lines:
+        line = line[:500]
+        found = _SHOWN_OF.search(line)
+        if found:
+            total, shown = _int(found["total"]), _int(found["b"] or found["a"])
+            if total > shown:
+                return Extent(total, found.group().strip())
+            if rows is not None and total >= rows:
+                return Extent(total, None if total == rows else found.group().strip())
+        for pattern in (_MORE, _CUT_WORDS):
+            found = pattern.search(line)
+            if found:
+                return Extent(None, line.strip(" ()[]<>.…")[:120])
+        found = _SHOWN_FIRST.search(line)
+        if found:
+            return Extent(None, found.group().strip())
+    return Extent()
+
+
+def _int(text: str) -> int:
+    return int(text.replace(",", ""))

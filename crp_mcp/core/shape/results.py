@@ -1,0 +1,154 @@
+"""A whole CallToolResult -> shape: each text block its own, images by type and size alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from crp_mcp.core.model import Kind
+
+from .cells import NotJson, compact_json, load_json
+from .faults import value_fault
+from .json_shapes import error_shape, shape_json
+from .model import Shape
+from .reading import read_text, shape_text
+
+
+def read_result(data: bytes, is_error: bool) -> Shape:
+    """The shape of a result as it was received; what is no result at all is read as text."""
+    try:
+        result = load_json(data)
+    except NotJson:
+        return read_text(data)
+    if not isinstance(result, dict) or not isinstance(result.get("content", []), list):
+        return read_text(data)
+    if "content" not in result and "structuredContent" not in result:
+        return read_text(data)
+    return shape_result(result, is_error)
+
+
+def shape_result(result: Mapping[str, Any], is_error: bool) -> Shape:
+    blocks = [block if isinstance(block, dict) else {} for block in result.get("content") or []]
+    failed = is_error or result.get("isError") is True
+    texts = [(at, text) for at, block in enumerate(blocks) for text in [_text_of(block)] if text is not None]
+    media = tuple(_medium(at, block) for at, block in enumerate(blocks) if _text_of(block) is None)
+    if failed:
+        return replace(_failure([text for _, text in texts], result), media=media)
+    shape = _shape_texts(texts)
+    if shape is None or (shape.kind in (Kind.EMPTY, Kind.TEXT, Kind.SCALAR) and _structured(result) not in (None, {})):
+        shape = _prefer_structured(shape, _structured(result))
+    if shape is None:
+        kind = (
+            Kind.BINARY
+            if any(entry[1] in ("image", "audio", "resource") for entry in media)
+            else Kind.LIST
+            if media
+            else Kind.EMPTY
+        )
+        shape = Shape(kind, "result", rows=len(media) if kind is Kind.LIST else 0 if kind is Kind.EMPTY else None)
+    return replace(shape, media=media)
+
+
+def _structured(result: Mapping[str, Any]) -> Any:
+    return result.get("structuredContent")
+
+
+def _text_of(block: Mapping[str, Any]) -> str | None:
+    if block.get("type") == "text" and isinstance(block.get("text"), str):
+        return str(block["text"])
+    resource = block.get("resource")
+    if block.get("type") == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
+        return str(resource["text"])
+    return None
+
+
+def _medium(at: int, block: Mapping[str, Any]) -> tuple[int, str, str, int]:
+    resource = block.get("resource") if isinstance(block.get("resource"), dict) else {}
+    inner: Mapping[str, Any] = resource if isinstance(resource, dict) else {}
+    mime = block.get("mimeType") or inner.get("mimeType") or ""
+    data = block.get("data") if isinstance(block.get("data"), str) else inner.get("blob")
+    return at, str(block.get("type") or "unknown"), str(mime), _decoded_size(data) if isinstance(data, str) else 0
+
+
+def _decoded_size(text: str) -> int:
+    """Bytes a base64 text stands for, without decoding it."""
+    return len(text.rstrip("=\r\n ")) * 3 // 4
+
+
+def _failure(texts: Sequence[str], result: Mapping[str, Any]) -> Shape:
+    """An error by its flag: its message from the text, else from structuredContent. Never an empty one."""
+    text = "\n".join(text for text in texts if text.strip())
+    structured = _structured(result)
+    if text.strip():
+        try:
+            value = load_json(text.strip().encode("utf-8", "surrogatepass"))
+        except NotJson:
+            return error_shape(text, "is_error")
+        message = value_fault(value)
+        return error_shape(message or text, "is_error", value)
+    if structured not in (None, {}, []):
+        message = value_fault(structured)
+        shape = error_shape(message or "", "is_error", structured)
+        return shape if message else error_shape(_as_text(structured), "is_error", structured)
+    return error_shape("", "is_error")
+
+
+def _as_text(value: Any) -> str:
+    return compact_json(value, 8_000)
+
+
+def _shape_texts(texts: Sequence[tuple[int, str]]) -> Shape | None:
+    if not texts:
+        return None
+    if len(texts) == 1:
+        return shape_text(texts[0][1])
+    rows = _object_blocks([text for _, text in texts])
+    if rows is not None:
+        return replace(shape_json(rows), source="json_blocks")
+    blocks = tuple((at, shape_text(text)) for at, text in texts)
+    full = [(at, shape) for at, shape in blocks if shape.kind is not Kind.EMPTY]
+    main = next((shape for _, shape in full if shape.kind is not Kind.TEXT), full[0][1] if full else blocks[0][1])
+    if sum(shape.kind not in (Kind.TEXT, Kind.SCALAR) for _, shape in full) != 1:
+        main = (
+            shape_text("\n".join(text for _, text in texts))
+            if all(s.kind in (Kind.TEXT, Kind.SCALAR, Kind.EMPTY) for _, s in blocks)
+            else main
+        )
+    return replace(main, blocks=blocks)
+
+
+def _object_blocks(texts: Sequence[str]) -> list[Any] | None:
+    """One row for each block, where every block is one JSON object."""
+    rows = []
+    for text in texts:
+        try:
+            value = load_json(text.strip().encode("utf-8", "surrogatepass"))
+        except NotJson:
+            return None
+        if not isinstance(value, dict):
+            return None
+        rows.append(value)
+    return rows
+
+
+def _prefer_structured(shape: Shape | None, structured: Any) -> Shape | None:
+    """The text says it (`{"result": "the text"}`) or it alone holds the data."""
+    if structured in (None, {}):
+        return shape
+    if shape is not None and shape.kind is not Kind.EMPTY and _is_copy(structured):
+        return shape
+    other = replace(shape_json(structured), source="structured_content")
+    if other.kind is Kind.EMPTY and shape is not None:
+        return shape
+    if shape is None or other.kind in (Kind.TABULAR, Kind.LIST, Kind.OBJECT, Kind.ERROR):
+        return other
+    return shape
+
+
+def _is_copy(structured: Any) -> bool:
+    return (
+        isinstance(structured, dict)
+        and len(structured) == 1
+        and all(isinstance(item, str) for item in structured.values())
+    )

@@ -1,0 +1,173 @@
+"""Prose, pages, code and logs: what a reader would want to know of a text. Fed a block of whole lines at a time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from .fault_texts import strip_ansi
+
+_LEVELS = (
+    "FATAL",
+    "CRITICAL",
+    "PANIC",
+    "ERROR",
+    "WARNING",
+    "WARN",
+    "NOTICE",
+    "INFO",
+    "DEBUG",
+    "TRACE",
+    "FAILED",
+    "PASSED",
+    "SKIPPED",
+)
+_SPELLINGS: tuple[tuple[str, str], ...] = (
+    *((level, level) for level in _LEVELS),
+    ("level=error", "ERROR"),
+    ("level=warn", "WARN"),
+    ("level=info", "INFO"),
+    ("level=debug", "DEBUG"),
+    ("[error]", "ERROR"),
+    ("[warn]", "WARN"),
+    ("[warning]", "WARNING"),
+    ("[info]", "INFO"),
+    ("[debug]", "DEBUG"),
+)
+_ALARMS = frozenset({"FATAL", "CRITICAL", "PANIC", "ERROR", "FAILED"})
+_ALARM_LINE = re.compile(
+    r"(?m)^.{0,200}?(?:\b[A-Za-z]*(?:Error|Exception)\b\s*[:(]|\berror:|\bError - |\bfatal:|\bpanic:|Traceback \(most).{0,300}"
+)
+_ALARM_HINTS = ("rror", "xception", "fatal:", "panic:", "Traceback")
+_HEADING = re.compile(r"(?m)^(#{1,6}[ \t]+\S.{0,150}|={3,} ?\S.{0,100}? ?={3,})[ \t#]*$")
+_SENTENCE_END = re.compile(r"[.!?。！？](?=[\s\"')\]]|$)")
+_ENTITY = re.compile(
+    r"https?://[^\s<>\"'`)\]}]{3,200}|[\w.+-]{1,64}@[\w-]+\.[\w.-]{2,60}|(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@+-]{1,80}){2,12}"
+    r"|\b[A-Z][a-z]{1,30}(?: (?:[A-Z][a-z]{1,30}|[A-Z]\.|of|and|de|van|von)){0,3} [A-Z][a-z]{1,30}\b|\b[A-Z]{2,10}-\d{1,8}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b"
+)
+_HEAD_CHARS = 65_536
+_TAIL_CHARS = 4_000
+_LINE = 500
+_EDGE = 5
+_HEADINGS = 24
+_ENTITIES = 12
+
+
+class TextStats:
+    """Counts lines, words and levels, and keeps the edges. Every block but the last ends at a line's end."""
+
+    def __init__(self) -> None:
+        self.chars = self.lines = self.words = 0
+        self._levels: Counter[str] = Counter()
+        self._first: str | None = None
+        self._last: str | None = None
+        self._headings: list[str] = []
+        self._head = ""
+        self._tail = ""
+
+    def feed(self, block: str) -> None:
+        if not block:
+            return
+        self.chars += len(block)
+        self.lines += block.count("\n") + (not block.endswith("\n"))
+        self.words += len(block.split())
+        if len(self._head) < _HEAD_CHARS:
+            self._head += block[: _HEAD_CHARS - len(self._head)]
+        self._tail = (self._tail + block[-_TAIL_CHARS:])[-_TAIL_CHARS:]
+        if len(self._headings) < _HEADINGS:
+            found = (match[1].strip() for match in _HEADING.finditer(block))
+            self._headings += [text for text, _ in zip(found, range(_HEADINGS - len(self._headings)), strict=False)]
+        self._count_levels(block)
+
+    def _count_levels(self, block: str) -> None:
+        first, last = len(block), -1
+        for spelling, level in _SPELLINGS:
+            count, start, end = _lines_with(block, spelling)
+            if count:
+                self._levels[level] += count
+                if level in _ALARMS:
+                    first, last = min(first, start), max(last, end)
+        if any(hint in block for hint in _ALARM_HINTS):
+            for found in _ALARM_LINE.finditer(block):
+                first, last = min(first, found.start()), max(last, found.start())
+        if last >= 0:
+            if self._first is None:
+                self._first = _line_at(block, first)
+            self._last = _line_at(block, last)
+
+    def facts(self) -> dict[str, Any]:
+        """What goes into `Shape.text`; members without content are left out."""
+        head = strip_ansi(self._head)
+        order = {level: at for at, level in enumerate(_LEVELS)}
+        facts: dict[str, Any] = {
+            "chars": self.chars,
+            "lines": self.lines,
+            "words": self.words,
+            "first_sentence": _first_sentence(head),
+            "headings": list(self._headings),
+            "entities": _entities(head),
+            "levels": {level: self._levels[level] for level in sorted(self._levels, key=order.__getitem__)},
+            "first_error": self._first,
+            "last_error": self._last if self._last != self._first else None,
+            "head": [line[:_LINE] for line in head.splitlines() if line.strip()][:_EDGE],
+            "tail": [line[:_LINE] for line in strip_ansi(self._tail).splitlines() if line.strip()][-_EDGE:],
+        }
+        return {name: fact for name, fact in facts.items() if fact not in (None, "", [], {})}
+
+
+def text_facts(text: str) -> dict[str, Any]:
+    """The facts of a text that is at hand as a whole."""
+    stats = TextStats()
+    stats.feed(text)
+    return stats.facts()
+
+
+def _lines_with(block: str, word: str) -> tuple[int, int, int]:
+    """(lines that hold the word as a word of its own, where the first and the last stand)."""
+    count, first, last, at = 0, -1, -1, block.find(word)
+    bare = word.isalpha()
+    while at >= 0:
+        end = at + len(word)
+        whole = not bare or (not (at and _wordy(block[at - 1])) and not (end < len(block) and _wordy(block[end])))
+        if whole:
+            count += 1
+            first = at if first < 0 else first
+            last = at
+            end = block.find("\n", end)
+            if end < 0:
+                break
+        at = block.find(word, end)
+    return count, first, last
+
+
+def _wordy(char: str) -> bool:
+    return char.isalnum() or char in "_-"
+
+
+def _line_at(block: str, at: int) -> str:
+    start = block.rfind("\n", 0, at) + 1
+    end = block.find("\n", at)
+    start = max(start, at - _LINE // 2)
+    return strip_ansi(block[start : min(end if end >= 0 else len(block), start + _LINE)]).strip()
+
+
+def _first_sentence(head: str) -> str:
+    lines: list[str] = []
+    for line in head[:4_000].splitlines():
+        plain = line.strip().lstrip("#>*- ").strip()
+        if not plain or not any(map(str.isalnum, plain)):
+            if lines:
+                break
+            continue
+        lines.append(plain)
+        if line.lstrip().startswith("#") or sum(map(len, lines)) > 400:
+            break
+    text = " ".join(lines)
+    end = _SENTENCE_END.search(text, 15)
+    return text[: end.end() if end and end.end() <= 300 else 300].strip()
+
+
+def _entities(head: str) -> list[str]:
+    counts: Counter[str] = Counter(found.group().rstrip(".,;:") for found in _ENTITY.finditer(head))
+    return [name for name, _ in counts.most_common(_ENTITIES)]
