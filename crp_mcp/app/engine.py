@@ -136,10 +136,10 @@ def _arguments(raw: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def open_engine(settings: Settings) -> Engine:
+def open_engine(settings: Settings, *, create: bool = True) -> Engine:
     """Open everything. Raises StoreError, KeyringError or ConfigError before anything is written."""
-    keyring = load_keyring(settings.keys)
-    store = open_store(Path(settings.store))
+    keyring = load_keyring(settings.keys, create=create)
+    store = open_store(Path(settings.store), create=create)
     registry = LiveRegistry(tuple(map(Path, settings.registry)), cache=settings.cache)
     counter = LazyCounter()
     sealer = Sealer(keyring, Lattice(registry.registry.labels))

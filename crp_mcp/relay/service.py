@@ -85,6 +85,12 @@ def read_result(result: bytes) -> Reading:
     return Reading(payload, shape, texts)
 
 
+def read_text(data: bytes) -> Reading:
+    """The same for one text block's bytes, without a result around them. Any bytes at all."""
+    shape = read_shape(data)
+    return Reading(Payload(data, "text"), shape, (Text(0, data, shape),))
+
+
 def own_structure(payload: Payload) -> bool:
     """Whether structured content says something that the text blocks do not."""
     return payload.structured is Structured.OTHER

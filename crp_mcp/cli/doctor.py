@@ -1,0 +1,142 @@
+"""`crp-mcp doctor`: whether everything is as it should be, and where things are. Changes nothing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crp_mcp import __version__
+from crp_mcp.app.settings import Settings
+from crp_mcp.errors import CrpError
+
+from . import common
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: what was looked at, how it is, what to do if it is not well."""
+
+    what: str
+    ok: bool
+    says: str
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", help="a configuration of upstream servers to check as well")
+    common.add_store(parser)
+    common.add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    settings = common.settings_of(options, host=True)
+    checks: list[tuple[str, Callable[[], str]]] = [
+        ("version", lambda: f"crp-mcp {__version__}, Python {sys.version.split()[0]}, {sys.executable}"),
+        ("registry", lambda: check_registry(settings)),
+        ("store", lambda: check_store(settings)),
+        ("keys", lambda: check_keys(settings)),
+        ("tokens", check_tokens),
+        ("conversation", lambda: f"host process {settings.host_key or 'unknown'}, project {settings.project}"),
+    ]
+    findings = [look(what, check) for what, check in checks]
+    if options.config:
+        findings += check_config(Path(options.config))
+    if options.json:
+        common.print_json({"ok": all(f.ok for f in findings), "findings": [asdict(f) for f in findings]})
+    else:
+        for finding in findings:
+            common.print_text(f"{'ok     ' if finding.ok else 'PROBLEM'} {finding.what}: {finding.says}")
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def look(what: str, check: Callable[[], str]) -> Finding:
+    """Run one check; a typed error is its finding."""
+    try:
+        return Finding(what, True, check())
+    except CrpError as error:
+        return Finding(what, False, str(error))
+
+
+def check_store(settings: Settings) -> str:
+    """Where the store is, what it holds, how long it keeps it, and whether the file is sound."""
+    from crp_mcp.core.ages import size_text
+    from crp_mcp.core.model import DAY, ToolPolicy
+    from crp_mcp.errors import StoreError
+    from crp_mcp.store import open_store, store_file
+
+    path = store_file(Path(settings.store))
+    if not path.exists():
+        return f"{path}: none yet; it is made (0600) with the first captured result"
+    with open_store(Path(settings.store), create=False) as store:
+        stats = store.stats(check=True)
+    if stats.integrity not in (None, "ok"):
+        raise StoreError(f"{path}: damaged ({stats.integrity}); move it away, a new one is made by itself")
+    c = stats.counters
+    kept = ToolPolicy().retention // DAY
+    return (
+        f"{path}: {c.entries:,} results ({c.pinned} pinned) of {size_text(c.payload_bytes)} in "
+        f"{size_text(stats.file_bytes + stats.wal_bytes)} on disk, each kept {kept} days unless its tool says otherwise; "
+        "integrity ok"
+    )
+
+
+def check_keys(settings: Settings) -> str:
+    """Which key signs."""
+    from crp_mcp.keys import load_keyring
+
+    if not settings.keys.exists() and not any(name.startswith("CRP_MCP_KEY") for name in os.environ):
+        return f"{settings.keys}: none yet; one is made (0600) with the first captured result"
+    return f"signing with {load_keyring(settings.keys, create=False).kid}"
+
+
+def check_registry(settings: Settings) -> str:
+    """Which registry files are in force."""
+    from crp_mcp.config import load_registry, shipped_registry_path
+
+    own = [path for path in map(Path, settings.registry) if path.exists()]
+    load_registry(own)
+    return " over ".join(map(str, [*own, shipped_registry_path()]))
+
+
+def check_tokens() -> str:
+    """Which counter counts, and that it does."""
+    from crp_mcp.tokens import open_counter
+
+    counter = open_counter()
+    return f"{counter.name}, {counter.count('The quick brown fox jumps over the lazy dog.')} tokens for a known sentence of 10"
+
+
+def check_config(path: Path) -> Iterator[Finding] | list[Finding]:
+    """One finding for the file, and one for each server: whether its program is there, and what it is given."""
+    from crp_mcp.config import load_config
+
+    try:
+        config = load_config(path)
+    except CrpError as error:
+        return [Finding("config", False, str(error))]
+    findings = [Finding("config", True, f"{path}: {len(config.servers)} servers")]
+    findings += [Finding("config", True, warning) for warning in config.warnings]
+    for server in config.servers:
+        if server.disabled:
+            findings.append(Finding(f"server {server.name}", True, "disabled"))
+            continue
+        findings.append(look(f"server {server.name}", lambda server=server: check_server(server)))  # type: ignore[misc]
+    return findings
+
+
+def check_server(server: object) -> str:
+    """Whether a server's program can be found. Names of variables only, never values."""
+    from crp_mcp.config import ServerConfig
+    from crp_mcp.errors import ConfigError
+
+    assert isinstance(server, ServerConfig)
+    command, args = server.stdio()
+    found = shutil.which(command, path=server.env.get("PATH"))
+    if found is None:
+        raise ConfigError(f"program {command!r} is not on the PATH")
+    names = ", ".join(sorted(server.env)) or "none"
+    return f"{found} with {len(args)} arguments; variables of its own: {names}"

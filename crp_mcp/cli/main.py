@@ -1,0 +1,57 @@
+"""Reads the command line and runs one command. Modules of commands load only when they are chosen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from crp_mcp import __version__
+from crp_mcp.errors import CrpError
+
+COMMANDS = {
+    "serve": "stand between a host and its MCP servers (what a host's configuration starts)",
+    "demo": "show on real data what a host would have got, and what it gets",
+    "summarise": "print the summary a host would get for a file",
+    "scratch": "list, get, pin, unpin, export and count what is stored",
+    "doctor": "check store, keys, configuration and upstream servers",
+}
+USAGE = 2
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns its exit code. Errors are a sentence on stderr, never a traceback."""
+    if not arguments or arguments[0] not in COMMANDS:
+        return _other(arguments)
+    name = arguments[0]
+    module = import_module(f"crp_mcp.cli.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"crp-mcp {name}", description=COMMANDS[name][:1].upper() + COMMANDS[name][1:]
+    )
+    module.add(parser)
+    try:
+        options = parser.parse_args(arguments[1:])
+        return int(module.run(options))
+    except CrpError as error:
+        print(f"crp-mcp: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _other(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="crp-mcp",
+        description="A relay between an MCP host and its servers: floods become summaries, nothing is lost.",
+        epilog="commands:\n" + "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"crp-mcp {__version__}")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", choices=list(COMMANDS))
+    parser.parse_args(arguments)
+    parser.print_help(sys.stderr)
+    return USAGE
