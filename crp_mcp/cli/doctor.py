@@ -79,8 +79,8 @@ def check_store(settings: Settings) -> str:
     kept = ToolPolicy().retention // DAY
     return (
         f"{path}: {c.entries:,} results ({c.pinned} pinned) of {size_text(c.payload_bytes)} in "
-        f"{size_text(stats.file_bytes + stats.wal_bytes)} on disk, each kept {kept} days unless its tool says otherwise; "
-        "integrity ok"
+        f"{size_text(stats.file_bytes + stats.wal_bytes)} on disk, "
+        f"each kept {kept} days unless its tool says otherwise; integrity ok"
     )
 
 
@@ -107,7 +107,9 @@ def check_tokens() -> str:
     from crp_mcp.tokens import open_counter
 
     counter = open_counter()
-    return f"{counter.name}, {counter.count('The quick brown fox jumps over the lazy dog.')} tokens for a known sentence of 10"
+    return (
+        f"{counter.name}, {counter.count('The quick brown fox jumps over the lazy dog.')} tokens for a sentence of 10"
+    )
 
 
 def check_config(path: Path) -> Iterator[Finding] | list[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from crp_mcp.core.model import Entry
+from crp_mcp.proof import chain
 from crp_mcp.proof.canonical import canonicalize
 from crp_mcp.proof.chain import Record, link, salted_digest, salted_hash
 from crp_mcp.proof.eccr import Item, Receipt, issue, leaf_bytes
@@ -87,12 +88,13 @@ class Sealer:
         session = entry.scope.conversation
         key = self._signer.mac_key(session)
         records: list[Record] = []
+        end = chain.Head(head.seq, head.hash)
         for event, data in events:
             record = link(
-                head, event_type=event, timestamp=now, session_id=session, turn_id=entry.turn_id, data=data, mac_key=key
+                end, event_type=event, timestamp=now, session_id=session, turn_id=entry.turn_id, data=data, mac_key=key
             )
             records.append(record)
-            head = Head(record.seq, record.hash)
+            end = record.head
         return records
 
 
