@@ -1,0 +1,230 @@
+"""One result as tables, records and lines: what readings are computed from. Columns are typed on first need.
+
+Everything is a table: rows of objects, a record (an object's scalars, one row), a list of scalars (one column).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .dates import When, cell_date, find_dates, year_of
+from .numbers import Number, cell_number
+from .words import fold, keys, name_words, stem
+
+Cell = str | int | float | bool | None
+NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
+
+
+def cell_text(cell: Any) -> str:
+    """A cell as it would be read aloud: booleans lower-case, null empty."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell if isinstance(cell, str) else str(cell)
+
+
+class Column:
+    """One column: its name, its cells, and typed views of them made when first asked for."""
+
+    def __init__(self, name: str, cells: Sequence[Any], position: int) -> None:
+        self.name = name
+        self.cells = cells
+        self.position = position
+        self.words = name_words(name.rsplit(".", 1)[-1]) or name_words(name)
+        self.path_words = name_words(name)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [cell_text(c) for c in self.cells]
+
+    @cached_property
+    def parsed(self) -> list[tuple[Number, str] | None]:
+        out: list[tuple[Number, str] | None] = []
+        for cell in self.cells:
+            if isinstance(cell, bool) or cell is None:
+                out.append(None)
+            elif isinstance(cell, int | float):
+                out.append((cell, ""))
+            else:
+                out.append(cell_number(cell_text(cell)))
+        return out
+
+    @cached_property
+    def numbers(self) -> list[Number | None]:
+        return [None if p is None else p[0] for p in self.parsed]
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit most cells carry, or the one named in the header's parentheses."""
+        seen = [p[1] for p in self.parsed if p and p[1]]
+        if seen:
+            return max(set(seen), key=seen.count)
+        return fold(self.name[self.name.find("(") + 1 : self.name.rfind(")")]) if "(" in self.name else ""
+
+    @cached_property
+    def filled(self) -> int:
+        return sum(1 for t in self.texts if fold(t).strip() not in NULLS)
+
+    @cached_property
+    def is_number(self) -> bool:
+        found = sum(n is not None for n in self.numbers)
+        return found > 0 and found >= 0.75 * self.filled
+
+    @cached_property
+    def dates(self) -> list[When | None]:
+        return [_cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
+
+    @cached_property
+    def is_date(self) -> bool:
+        if not self.filled or isinstance(self.cells[0], float):
+            return False
+        if self.is_number:
+            years = sum(year_of(n) is not None for n in self.numbers)
+            named = bool({"year", "season", "date", "since", "founded", "established"} & set(self.words))
+            return years == self.filled and (named or "" in self.words)
+        found = sum(d is not None for d in self.dates)
+        return found >= 0.6 * self.filled
+
+    @cached_property
+    def embedded_dates(self) -> list[tuple[When, ...]]:
+        """Dates that stand among other words of a cell."""
+        return [find_dates(t) if len(t) < 400 else () for t in self.texts]
+
+    @cached_property
+    def facet(self) -> list[Number | None] | None:
+        """The one number in or after other words (`name (31)`, `hall 18613`), where nearly every cell has exactly one."""
+        if self.is_number or self.is_date:
+            return None
+        out = [_single_number(t) for t in self.texts]
+        found = sum(n is not None for n in out)
+        return out if found >= 0.75 * max(1, self.filled) else None
+
+    def values(self) -> list[Number | None] | None:
+        """The column's numbers by which it can be compared, or None when it has none."""
+        return self.numbers if self.is_number else self.facet
+
+    @cached_property
+    def index(self) -> dict[tuple[str, ...], list[int]]:
+        """Words of a cell -> the rows that hold exactly those."""
+        out: dict[tuple[str, ...], list[int]] = {}
+        for row, text in enumerate(self.texts):
+            if text:
+                out.setdefault(keys(text) if len(text) < 200 else keys(text[:200]), []).append(row)
+        return out
+
+    @cached_property
+    def postings(self) -> dict[str, set[tuple[str, ...]]]:
+        """Stem of a word -> the cells (as words) that have it."""
+        out: dict[str, set[tuple[str, ...]]] = {}
+        for key in self.index:
+            for word in key:
+                out.setdefault(stem(word), set()).add(key)
+        return out
+
+    @cached_property
+    def distinct(self) -> int:
+        return len(self.index)
+
+    def __repr__(self) -> str:
+        return f"Column({self.name!r}, {len(self.cells)} cells)"
+
+
+def _single_number(text: str) -> Number | None:
+    found = [p for part in text.replace("(", " ").replace(")", " ").split() if (p := cell_number(part))]
+    return found[0][0] if len(found) == 1 else None
+
+
+def _cell_when(text: str, number: Number | None) -> When | None:
+    if (year := year_of(number)) is not None and len(text.strip()) == 4:
+        return When(year=year, literal=text)
+    return cell_date(text)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows that mean the same kind of thing. `kind`: `rows`, `record` (one object) or `list` (scalars)."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: int
+    kind: str = "rows"
+    path: str = ""
+    total: int | None = None
+    """How many there are in all, where the source says so."""
+    partial: bool = False
+    caption: str = ""
+    index_cache: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Stems that a sentence may call a row by."""
+        return frozenset(name_words(self.name)) | frozenset(name_words(self.path.rsplit(".", 1)[-1]))
+
+    @cached_property
+    def summary_rows(self) -> frozenset[int]:
+        """Rows that sum up others (`Total`), which counts and aggregates leave out."""
+        if self.kind != "rows" or self.rows < 3:
+            return frozenset()
+        marked = {r for c in self.columns[:3] for r in (self.rows - 1, 0) if c.texts[r].strip().lower() in _SUMMARY}
+        return frozenset(marked)
+
+    @cached_property
+    def body(self) -> frozenset[int]:
+        """Row numbers that count."""
+        return frozenset(range(self.rows)) - self.summary_rows
+
+    @cached_property
+    def key_column(self) -> Column | None:
+        """The column that names each row: the first text column with (nearly) unique cells, else the first text column."""
+        texts = [c for c in self.columns if not c.is_number and not c.is_date and c.filled]
+        for column in texts:
+            if column.distinct >= 0.9 * self.rows:
+                return column
+        return texts[0] if texts else None
+
+    def column(self, name: str) -> Column | None:
+        return next((c for c in self.columns if c.name == name), None)
+
+
+_SUMMARY = frozenset(("total", "totals", "sum", "all", "overall", "grand total", "average", "subtotal", "mean"))
+
+
+def make_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, name: str = "", kind: str = "rows", path: str = "",
+    total: int | None = None, partial: bool = False, caption: str = "",
+) -> Table:  # fmt: skip
+    """A table from column names and rows; short rows are filled with null, surplus cells dropped."""
+    data = list(rows)
+    made = []
+    for i, title in enumerate(columns):
+        made.append(Column(str(title), [row[i] if i < len(row) else None for row in data], i))
+    return Table(name, tuple(made), len(data), kind, path, total, partial, caption)
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One result, read. `lines` are the text's lines where it is text; `scalars` every path and scalar of a tree."""
+
+    tables: tuple[Table, ...] = ()
+    lines: tuple[str, ...] = ()
+    scalars: tuple[tuple[str, Any], ...] = ()
+    is_error: bool = False
+    is_empty: bool = False
+    partial: bool = False
+    kind: str = "text"
+    message: str = ""
+    """The error's own words, or the whole of a short text."""
+    statuses: tuple[int, ...] = ()
+    """HTTP status codes the result states of itself."""
+    total: int | None = None
+    caption: str = ""
+
+    @property
+    def main(self) -> Table | None:
+        """The table a count with no other name means: the one with the most rows nearest to the root."""
+        real = [t for t in self.tables if t.kind != "record"]
+        return min(real, key=lambda t: (t.path.count("."), -t.rows), default=None)

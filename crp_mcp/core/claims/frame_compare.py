@@ -1,0 +1,220 @@
+"""Comparisons of two things: more than, as many as, the same, N more, before and after. One frame of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from .dates import When, compare, days
+from .document import Column
+from .frame_extreme import _show, order_values
+from .link import ColumnRef
+from .model import Distortion
+from .numbers import Number, agrees
+from .parse import Chunk, attribute_columns
+from .reading import Reading
+from .scene import Cond, Mention, Scene, quote
+
+_MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
+
+
+def readings(scene: Scene) -> Iterator[Reading]:
+    """Two mentions compared in a column or by their rows; two columns compared in a row."""
+    op = _operator(scene)
+    if op is None or scene.parse.ops("only") or any(c.low in ("any", "every") for c in scene.chunks if c.at > op.at):
+        return
+    if len(scene.mentions) == 1 and scene.mentions[0].listed == 2:
+        yield from _listed(scene, op)
+    for left, right, filters in _sides(scene, op):
+        yield from _in_column(scene, op, left, right, filters)
+        yield from _by_rows(scene, op, left, right, filters)
+    yield from _between_columns(scene, op)
+
+
+def _operator(scene: Scene) -> Chunk | None:
+    found = [c for c in scene.chunks if c.op in ("more", "less", "same", "before", "after", "twice") and not (c.columns and c.op == "same")]
+    strong = [c for c in found if c.op in ("more", "less", "twice")]
+    if strong and not scene.parse.ops("than") and strong[0].op != "twice":
+        strong = [c for c in strong if len(scene.mentions) == 2]
+    return (strong or found or [None])[0]
+
+
+def _pivot(scene: Scene, op: Chunk) -> int:
+    than = [c.at for c in scene.parse.ops("than")]
+    if than:
+        return than[0]
+    if op.op in ("before", "after"):
+        return op.at
+    as_words = [c.at for c in scene.chunks if c.low == "as" and c.at > op.at]
+    return as_words[0] if as_words else op.at
+
+
+def _sides(scene: Scene, op: Chunk) -> Iterator[tuple[Mention, Mention, tuple[Mention, ...]]]:
+    """The two things compared, nearest to the word between them; what else is mentioned filters both."""
+    pivot = _pivot(scene, op)
+    before = [m for m in scene.mentions if m.last < pivot]
+    after = [m for m in scene.mentions if m.first > pivot]
+    if not after or not before:
+        if len(scene.mentions) == 2 and op.op == "same":
+            yield scene.mentions[0], scene.mentions[1], ()
+        return
+    for left in before:
+        right = after[0]
+        rest = tuple(m for m in scene.mentions if m is not left and m is not right)
+        if {o.column for o in left.options} & {o.column for o in right.options}:
+            yield left, right, rest
+
+
+def _pairs(left: Mention, right: Mention) -> Iterator[tuple[Cond, Cond]]:
+    for a, b in product(left.options, right.options):
+        if a.column is b.column:
+            yield a, b
+
+
+def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
+    out = []
+    for chunk, ref, cost in scene.near_columns(op.at, after=5, before=12):
+        if ref.column.values() is not None or ref.column.is_date:
+            same = frozenset(c.at for c in scene.columns if any(r.column is ref.column for r in c.columns))
+            out.append((ref, same | {chunk.at}, cost))
+    implied = attribute_columns(scene.table, op.words[-1].stem) if not op.columns else list(op.columns)
+    out += [(r, frozenset((op.at,)), 0.1) for r in implied if r.column.values() is not None or r.column.is_date]
+    if op.op in ("before", "after") and not out:
+        out += [(ColumnRef(c, 0.6), frozenset((op.at,)), 0.2) for c in scene.table.columns if c.is_date]
+    return sorted(out, key=lambda o: o[2])[:4]
+
+
+def _in_column(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]) -> Iterator[Reading]:
+    for ref, named, cost in _targets(scene, op):
+        for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
+            if ref.column is a.column:
+                continue
+            x = _value(ref.column, a.rows & selection.rows)
+            y = _value(ref.column, b.rows & selection.rows)
+            if x is None or y is None:
+                continue
+            used = left.chunks | right.chunks | selection.used | named
+            name = quote(ref.column.name)
+            sql = f"SELECT {name} FROM {{table}} WHERE {a.sql} OR {b.sql}"
+            yield from _judge(scene, op, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
+
+
+def _value(column: Column, rows: frozenset[int]) -> Number | When | None:
+    """The one value rows have in a column; None when there are none or several."""
+    values = {repr(v): v for r in rows if (v := order_values(column)[r]) is not None}
+    return next(iter(values.values())) if len(values) == 1 else None
+
+
+def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]) -> Iterator[Reading]:
+    """`more games in A than in B`: how many rows each has."""
+    if op.op not in ("more", "less", "same", "twice"):
+        return
+    numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_number and not r.column.is_date for r in c.columns)]
+    nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_number for r in c.columns) or c in numeric)
+    for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
+        x, y = len(a.rows & selection.rows), len(b.rows & selection.rows)
+        used = left.chunks | right.chunks | selection.used | nouns
+        name = quote(a.column.name)
+        sql = f"SELECT {name}, COUNT(*) FROM {{table}} WHERE {a.sql} OR {b.sql} GROUP BY {name}"
+        unique = x <= 1 and y <= 1
+        cost = 0.15 + a.cost + b.cost + selection.cost + (1.0 if unique else 0.0) + (0.4 if numeric else 0.0)
+        yield from _judge(scene, op, x, y, used, sql, cost)
+
+
+def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
+    """`A has more X than Y`: two columns of the same rows."""
+    pivot = _pivot(scene, op)
+    first = [c for c in scene.columns if c.at < pivot]
+    second = [c for c in scene.columns if c.at > pivot]
+    if not first or not second:
+        return
+    for a, b in product(first[-1].columns, second[0].columns):
+        if a.column is b.column or a.column.values() is None or b.column.values() is None:
+            continue
+        for selection in scene.combine(scene.mentions):
+            x, y = _value(a.column, selection.rows), _value(b.column, selection.rows)
+            if x is not None and y is not None:
+                used = selection.used | {first[-1].at, second[0].at}
+                sql = f"SELECT {quote(a.column.name)}, {quote(b.column.name)} FROM {{table}}{selection.where}"
+                yield from _judge(scene, op, x, y, used, sql, 0.1 + selection.cost)
+
+
+def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
+    """`A and B have the same X`."""
+    if op.op != "same":
+        return
+    mention = scene.mentions[0]
+    for ref, named, cost in _targets(scene, op) + [(r, frozenset((c.at,)), 0.2) for c in scene.columns for r in c.columns]:
+        for cond in mention.options:
+            if len(cond.members) != 2 or ref.column is cond.column:
+                continue
+            cells = [{ref.column.texts[r].strip().lower() for r in m} for m in cond.members]
+            if any(len(c) != 1 for c in cells):
+                continue
+            sql = f"SELECT {quote(ref.column.name)} FROM {{table}} WHERE {cond.sql}"
+            same = cells[0] == cells[1]
+            used = mention.chunks | named | {op.at} | {c.at for c in scene.parse.ops("not")}
+            yield Reading("same", same != scene.parse.negated, used, sql, f"{cells[0]} and {cells[1]}", "the same", Distortion.NUMBER_CHANGED, cost + cond.cost)
+
+
+def _judge(scene: Scene, op: Chunk, x: Number | When, y: Number | When, used: frozenset[int], sql: str, cost: float) -> Iterator[Reading]:
+    """Whether x stands to y as the sentence says, with the difference where it gives one."""
+    spent = set(used) | {op.at} | {c.at for c in scene.parse.ops("than", "not")} | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
+    found = f"{_show(x)} and {_show(y)}"
+    if isinstance(x, When) or isinstance(y, When):
+        if isinstance(x, When) and isinstance(y, When):
+            yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
+        return
+    negated = scene.parse.negated
+    gap = x - y
+    amount = _amount(scene, op)
+    if op.op == "twice":
+        holds = abs(x - 2 * y) <= 1e-9 if not scene.parse.ops("more") else x > 2 * y
+        spent |= {c.at for c in scene.parse.ops("more", "same")}
+    elif op.op == "same":
+        holds = abs(gap) <= 1e-9
+    elif op.op in ("more", "less"):
+        holds = gap > 1e-9 if op.op == "more" else gap < -1e-9
+        if amount is not None and amount.qty:
+            spent.add(amount.at)
+            fits = agrees(amount.qty, round(abs(gap), 9))
+            holds = None if fits is None and holds else holds and bool(fits)
+    else:
+        return
+    distortion = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
+    yield Reading("compare", None if holds is None else holds != negated, frozenset(spent), sql, found, scene.parse.text, distortion, cost)
+
+
+def _amount(scene: Scene, op: Chunk) -> Chunk | None:
+    """The number that says by how much: right before the comparative, or after `by`."""
+    for chunk in scene.numbers:
+        if chunk.qty and chunk.qty.compare == "eq" and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by")):
+            return chunk
+    return None
+
+
+def _judge_dates(scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int], sql: str, found: str, cost: float) -> Iterator[Reading]:
+    order = compare(x, y)
+    if order is None:
+        return
+    later = op.op in ("after",) or (op.op == "more" and op.words[-1].low in ("later", "newer", "younger")) or (op.op == "less" and op.words[-1].low in ("later", "newer"))
+    younger = op.words[-1].low in ("younger",)
+    if op.op == "same":
+        holds: bool | None = order == 0
+    elif op.words[-1].low == "older":
+        holds = order < 0
+    else:
+        holds = order > 0 if later or younger else order < 0
+    amount = _amount(scene, op)
+    spent = set(used)
+    if amount and amount.qty:
+        unit = next((c for c in scene.chunks[amount.at + 1 : amount.at + 3] if c.words[0].stem in _MONTH_WORDS), None)
+        first, last = days(x), days(y)
+        if unit is None or first is None or last is None:
+            return
+        size = _MONTH_WORDS[unit.words[0].stem]
+        spent |= {amount.at, unit.at}
+        near = abs(abs(first - last) / size - amount.qty.value)
+        exact = near <= (0.02 if size == 1 else 0.12)
+        holds = False if not holds else True if exact else None if near < 0.6 else False
+    yield Reading("compare-dates", None if holds is None else holds != scene.parse.negated, frozenset(spent), sql, found, scene.parse.text, Distortion.DATE_SHIFTED, cost)

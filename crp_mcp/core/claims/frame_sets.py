@@ -1,0 +1,119 @@
+"""Statements about sets of rows: only, all, none, both, most, shares. One frame of several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .model import Distortion
+from .numbers import Quantity, agrees
+from .reading import Reading
+from .scene import Mention, Scene
+
+_SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
+
+
+def readings(scene: Scene) -> Iterator[Reading]:
+    """Readings for each set word the clause has."""
+    if any(c.op in ("than", "more", "less") and not c.columns for c in scene.chunks):
+        return
+    if scene.parse.ops("only") and len(scene.mentions) >= 2:
+        yield from _only(scene)
+    if scene.parse.ops("all", "both"):
+        yield from _all(scene)
+    if scene.parse.ops("none") and not scene.numbers:
+        yield from _none(scene)
+    if scene.parse.ops("mostof", "half", "fewof") or any(c.qty and c.qty.unit == "%" for c in scene.numbers):
+        yield from _share(scene)
+
+
+def _only(scene: Scene) -> Iterator[Reading]:
+    """`X is the only one that C`: the rows that meet C are X's and X's alone."""
+    only = scene.parse.ops("only")[0].at
+    nots = {c.at for c in scene.parse.ops("not")}
+    negated = bool(nots)
+    nouns = {c.at for c in scene.columns if 0 < c.at - only <= 3 and not any(r.column.is_number for r in c.columns)}
+    small = {c.at for c in scene.numbers if c.at == only + 1 and c.qty and c.qty.value == 1}
+    for i, subject in enumerate(scene.mentions):
+        rest = scene.mentions[:i] + scene.mentions[i + 1 :]
+        if negated and not any(m.first > min(nots) for m in rest):
+            continue
+        for selection in scene.combine(rest):
+            for cond in subject.options:
+                if any(c.column is cond.column for c in selection.conds):
+                    continue
+                rows = scene.body - selection.rows if negated and len(selection.conds) == 1 else selection.rows
+                if negated and len(selection.conds) != 1:
+                    continue
+                holds = bool(rows) and rows <= cond.rows and all(m & rows for m in cond.members)
+                where = f" WHERE NOT ({selection.conds[0].sql})" if negated else selection.where
+                sql = f"SELECT * FROM {{table}}{where}"
+                found = f"{len(rows)} rows, {len(rows - cond.rows)} of them not {cond.text}"
+                cost = selection.cost + cond.cost + (0.15 if subject.first > only else 0.0)
+                used = selection.used | subject.chunks | nouns | small | nots | {only}
+                yield Reading("only", holds, used, sql, found, cond.text, Distortion.CONTEXT_STRIPPED, cost)
+
+
+def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...]]]:
+    """(which rows are meant, what is said of them): the last condition, or every one after the first, is said."""
+    mentions = scene.mentions
+    for cut in range(len(mentions) - 1, -1, -1):
+        yield mentions[:cut], mentions[cut:]
+
+
+def _all(scene: Scene) -> Iterator[Reading]:
+    """`all X are C`; `both A and B are C`."""
+    ops = {c.at for c in scene.parse.ops("all", "both")}
+    nots = {c.at for c in scene.parse.ops("not")}
+    nouns = {c.at for c in scene.columns if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_number for r in c.columns)}
+    for which, said in _splits(scene):
+        for domain in scene.combine(which):
+            for selection in scene.combine(said):
+                if set(selection.columns) & set(domain.columns) or not domain.rows:
+                    continue
+                bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
+                listed = [m for cond, mention in zip(domain.conds, which, strict=True) if mention.listed > 1 for m in cond.members]
+                if listed:
+                    ok = [bool(m & selection.rows) != bool(nots) for m in listed]
+                    holds = all(ok)
+                else:
+                    holds = not bad
+                sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({' AND '.join(c.sql for c in selection.conds)})"
+                used = domain.used | selection.used | ops | nouns | nots
+                cost = domain.cost + selection.cost + 0.05 * len(said) + (0.4 if not which and len(said) > 1 else 0.0)
+                yield Reading("all", holds, used, sql, f"{len(bad)} of {len(domain.rows)} differ", "all", Distortion.CONTEXT_STRIPPED, cost)
+
+
+def _none(scene: Scene) -> Iterator[Reading]:
+    """`no X is C`, `X never C`."""
+    if not scene.mentions:
+        return
+    ops = {c.at for c in scene.parse.ops("none")}
+    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    for selection in scene.combine(scene.mentions):
+        sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
+        used = selection.used | ops | nouns
+        yield Reading("none", not selection.rows, used, sql, str(len(selection.rows)), "none", Distortion.NEGATION_FLIP, selection.cost)
+
+
+def _share(scene: Scene) -> Iterator[Reading]:
+    """`most of X are C`, `80 % of X are C`, `more than half`."""
+    words = scene.parse.ops("mostof", "half", "fewof")
+    numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%"]
+    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    for which, said in _splits(scene):
+        for domain in scene.combine(which):
+            for selection in scene.combine(said):
+                if not domain.rows or set(selection.columns) & set(domain.columns):
+                    continue
+                share = len(domain.rows & selection.rows) / len(domain.rows)
+                sql = f"SELECT AVG({' AND '.join(c.sql for c in selection.conds)}) FROM {{table}}{domain.where}"
+                used = domain.used | selection.used | nouns
+                cost = domain.cost + selection.cost
+                for chunk in words:
+                    compare, limit = _SHARES[chunk.op]
+                    holds = agrees(Quantity(limit, chunk.text, 0, 0, compare=compare, step=0.1), share)
+                    yield Reading("share", holds, used | {chunk.at}, sql, f"{share:.1%}", chunk.text, Distortion.MAGNITUDE_ALTERED, cost)
+                for chunk in numbers:
+                    if chunk.qty:
+                        holds = agrees(chunk.qty, round(share * 100, 9))
+                        yield Reading("share", holds, used | {chunk.at}, sql, f"{share:.1%}", chunk.text, Distortion.NUMBER_CHANGED, cost)

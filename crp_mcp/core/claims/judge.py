@@ -1,0 +1,55 @@
+"""Readings of a clause -> one judgement: supported when a well-explained reading holds, contradicted when all of them fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from . import frame_compare, frame_count, frame_extreme, frame_lookup, frame_sets
+from .document import Table
+from .model import Outcome
+from .parse import parse
+from .reading import Reading, leftover
+from .scene import build
+
+SUPPORT_AT = 0.85
+"""Most cost at which a reading that holds supports its clause."""
+CONTRADICT_AT = 0.55
+"""Most cost at which readings that fail contradict it."""
+NEAR = 0.45
+"""Readings within this of the cheapest are alternatives to it."""
+_FRAMES = (frame_count, frame_extreme, frame_sets, frame_compare, frame_lookup)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the readings of one clause over one table came to."""
+
+    outcome: Outcome
+    reading: Reading | None
+    cost: float
+    reason: str
+
+
+def scored(text: str, table: Table, context: frozenset[str] = frozenset()) -> list[tuple[float, Reading]]:
+    """Every reading with its cost, cheapest first."""
+    scene = build(parse(text, table, context))
+    out = [(r.cost + leftover(scene, r.used), r) for frame in _FRAMES for r in frame.readings(scene)]
+    return sorted(out, key=lambda x: (x[0], x[1].holds is not True))
+
+
+def judge(readings: Iterable[tuple[float, Reading]]) -> Judgement:
+    """Weigh scored readings: precision first, so two that disagree never contradict."""
+    ranked = list(readings)
+    if not ranked:
+        return Judgement(Outcome.UNVERIFIABLE, None, 9.0, "no reading of the sentence can be computed from the result")
+    best = ranked[0][0]
+    near = [(c, r) for c, r in ranked if c <= best + NEAR]
+    holding = [(c, r) for c, r in near if r.holds]
+    if holding and holding[0][0] <= SUPPORT_AT:
+        return Judgement(Outcome.SUPPORTED, holding[0][1], holding[0][0], "")
+    if not holding and best <= CONTRADICT_AT and all(r.holds is False and r.firm for _, r in near):
+        return Judgement(Outcome.CONTRADICTED, near[0][1], best, "")
+    if best > SUPPORT_AT:
+        return Judgement(Outcome.UNVERIFIABLE, near[0][1], best, "part of the sentence has no counterpart in the result")
+    return Judgement(Outcome.UNVERIFIABLE, near[0][1], best, "the sentence can be read in more than one way, and they differ")

@@ -1,0 +1,289 @@
+"""Quantities: numbers of a cell and of a sentence, with unit, rounding and comparison. Knows no tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import isfinite
+
+from .words import clean, fold
+
+Number = int | float
+
+_UNITS = {
+    "%": "%", "percent": "%", "per cent": "%", "percentage points": "%", "pct": "%",
+    "$": "$", "usd": "$", "us$": "$", "dollars": "$", "dollar": "$", "€": "€", "eur": "€", "euros": "€", "euro": "€",
+    "£": "£", "gbp": "£", "pounds": "£", "¥": "¥", "jpy": "¥", "yen": "¥", "₹": "₹", "inr": "₹",
+}  # fmt: skip
+
+_SCALED = {
+    "ms": ("s", 0.001), "milliseconds": ("s", 0.001), "millisecond": ("s", 0.001), "s": ("s", 1), "sec": ("s", 1), "secs": ("s", 1),
+    "seconds": ("s", 1), "second": ("s", 1), "min": ("s", 60), "mins": ("s", 60), "minutes": ("s", 60), "minute": ("s", 60),
+    "h": ("s", 3600), "hr": ("s", 3600), "hrs": ("s", 3600), "hours": ("s", 3600), "hour": ("s", 3600),
+    "days": ("s", 86400), "day": ("s", 86400), "weeks": ("s", 604800), "week": ("s", 604800),
+    "b": ("B", 1), "bytes": ("B", 1), "byte": ("B", 1), "kb": ("B", 1000), "mb": ("B", 10**6), "gb": ("B", 10**9), "tb": ("B", 10**12),
+    "kib": ("B", 1024), "mib": ("B", 1024**2), "gib": ("B", 1024**3), "kilobytes": ("B", 1000), "megabytes": ("B", 10**6), "gigabytes": ("B", 10**9),
+    "mm": ("m", 0.001), "cm": ("m", 0.01), "m": ("m", 1), "metres": ("m", 1), "meters": ("m", 1), "metre": ("m", 1), "meter": ("m", 1), "centimeters": ("m", 0.01), "centimetres": ("m", 0.01),
+    "km": ("m", 1000), "kilometres": ("m", 1000), "kilometers": ("m", 1000), "mi": ("m", 1609.344), "miles": ("m", 1609.344),
+    "mile": ("m", 1609.344), "ft": ("m", 0.3048), "feet": ("m", 0.3048), "foot": ("m", 0.3048), "inches": ("m", 0.0254), "in": ("m", 0.0254),
+    "g": ("kg", 0.001), "grams": ("kg", 0.001), "kg": ("kg", 1), "kilos": ("kg", 1), "kilograms": ("kg", 1), "lb": ("kg", 0.45359237), "lbs": ("kg", 0.45359237),
+    "pounds": ("kg", 0.45359237), "tonnes": ("kg", 1000),
+}  # fmt: skip
+"""Unit word -> (base unit, factor): quantities of one base unit can be compared."""
+
+_SCALE = {
+    "k": 10**3, "thousand": 10**3, "m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "bn": 10**9, "b": 10**9,
+    "billion": 10**9, "billions": 10**9, "trillion": 10**12, "hundred": 100, "dozen": 12,
+}  # fmt: skip
+
+_ONES = dict(
+    zip(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen".split(),
+        range(20),
+        strict=True,
+    )
+)
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+ORDINALS = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+    "tenth": 10, "eleventh": 11, "twelfth": 12,
+}  # fmt: skip
+_TIMES = {"once": 1, "twice": 2, "thrice": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number as a sentence states it. `step` is the size of its last stated digit: what rounding may have removed."""
+
+    value: Number
+    literal: str
+    start: int
+    end: int
+    unit: str = ""
+    scale: float = 1
+    """What one `unit` is in its base unit; comparisons convert."""
+    step: float = 1
+    approx: bool = False
+    compare: str = "eq"
+    """eq, ne, gt, ge, lt, le, or between (then `high` holds)."""
+    high: Number | None = None
+    word: bool = False
+    """Written as a word (`five`, `twice`)."""
+
+
+_CELL = re.compile(
+    r"(?P<sign>[-+~]?)\s?(?P<cur>US\$|[$€£¥₹])?\s?(?P<sign2>-?)(?P<num>\d{1,3}(?:[, ’']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<exp>[eE][-+]?\d+)?"
+    r"\s?(?P<unit>%|[^\W\d_]{1,12}|[$€£°]C?)?(?P<rest>\s*(?:\([^()]*\)|\[[^\]]*\]|[*†‡#+]))?"
+)
+
+
+@lru_cache(maxsize=65536)
+def cell_number(text: str) -> tuple[Number, str] | None:
+    """The number a cell holds, and its unit, or None when the cell is more than a number."""
+    text = clean(text).replace("−", "-").replace(" ,", ",").strip()
+    if not text or len(text) > 60 or not any(c.isdigit() for c in text):
+        return None
+    negative = text.startswith("(") and text.endswith(")") and text[1:-1].strip()[:1] in "$€£0123456789"
+    match = _CELL.fullmatch(text[1:-1].strip() if negative else text)
+    if match is None:
+        return None
+    unit = fold(match["unit"] or match["cur"] or "")
+    value = number_of(match["num"] + (match["exp"] or ""))
+    if value is None:
+        return None
+    factor = _SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
+    if factor != 1:
+        value, unit = _exact(value * factor), fold(match["cur"] or "")
+    if negative and text[1:-1].strip()[:1] in "$€£" or "-" in (match["sign"], match["sign2"]):
+        value = -value
+    return value, _UNITS.get(unit, unit)
+
+
+def number_of(text: str) -> Number | None:
+    """A literal without unit as int or float; thousands separators allowed."""
+    text = re.sub(r"[,’' ]", "", text)
+    try:
+        value: Number = int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) or isfinite(value) else None
+
+
+def _exact(value: Number) -> Number:
+    return round(value) if isinstance(value, float) and abs(value) < 1e15 and abs(value - round(value)) < 1e-9 else value
+
+
+_NUMBER_WORDS = "|".join([*_ONES, *_TENS])
+_QTY = re.compile(
+    r"(?<![\w.])(?P<sign>(?:(?<![\w)]\s)(?<=\s)|^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?)?(?P<cur>us\$|[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
+    r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
+    r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
+    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
+    re.IGNORECASE,
+)
+_WORDED = re.compile(
+    rf"\b(?P<words>(?:(?:{_NUMBER_WORDS}|a|an)[- ])?(?:{_NUMBER_WORDS}|hundred|thousand|million|billion|dozen)"
+    rf"(?:[- ](?:and[- ])?(?:{_NUMBER_WORDS}|hundred|thousand|million))*|once|twice|thrice)\b",
+    re.IGNORECASE,
+)
+_APPROX_WORDS = r"about|around|roughly|approximately|approx\.?|nearly|almost|close to|some|circa|~|≈|an estimated|just (?:over|under|above|below)|a little (?:over|under)|slightly (?:over|under)"
+_APPROX = re.compile(rf"(?:\b|(?<=\s)|^)(?:{_APPROX_WORDS})\s*(?:the\s)?$", re.IGNORECASE)
+_BEFORE = [
+    (re.compile(p + r"\s*(?:the\s|a\s|an\s)?$", re.IGNORECASE), op)
+    for p, op in (
+        (r"\b(?:no|not) (?:more|greater|higher|longer|larger|later) than", "le"),
+        (r"\b(?:no|not) (?:less|fewer|lower) than", "ge"),
+        (r"(?<!no )(?<!not )\b(?:more|greater|higher|larger|bigger|longer|taller|heavier|older|over|above|exceed(?:s|ed|ing)?|in excess of|upwards of|better|faster)(?: than)?", "gt"),
+        (r"(?<!no )(?<!not )\b(?:less|fewer|lower|smaller|shorter|lighter|under|below|worse|younger)(?: than)?", "lt"),
+        (r"\b(?:at least|a minimum of|minimum of|no fewer than|not below)", "ge"),
+        (r"\b(?:at most|a maximum of|maximum of|up to|not above|not over)", "le"),
+        (r"(?:>=|≥)", "ge"), (r"(?:<=|≤)", "le"), (r">", "gt"), (r"<", "lt"),
+    )
+]  # fmt: skip
+_AFTER = [
+    (re.compile(r"\s*(?:\w+ )?or (?:more|greater|higher|above|over|better|later)\b", re.IGNORECASE), "ge"),
+    (re.compile(r"\s*(?:\w+ )?or (?:less|fewer|lower|below|under|earlier)\b", re.IGNORECASE), "le"),
+    (re.compile(r"\+(?!\s?\d)"), "ge"),
+]
+
+
+def find_quantities(text: str) -> list[Quantity]:
+    """Every quantity of a sentence, in order, without the parts of dates (which are taken out before)."""
+    found = [q for m in _QTY.finditer(text) if (q := _from_digits(m, text)) is not None]
+    taken = [(q.start, q.end) for q in found]
+    for match in _WORDED.finditer(text):
+        if not any(s < match.end() and match.start() < e for s, e in taken) and (q := _from_words(match)):
+            found.append(q)
+    found.sort(key=lambda q: q.start)
+    return _join_ranges([_qualify(q, text) for q in found], text)
+
+
+def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
+    if match["ord"] or text[match.end() : match.end() + 1].isalpha():
+        return None
+    literal = match["num"]
+    value = number_of(literal)
+    if value is None:
+        return None
+    scale = _SCALE.get((match["scale"] or "").strip().lower(), 1)
+    digits = literal.replace(",", "")
+    decimals = len(digits.partition(".")[2].partition("e")[0]) if "." in digits else 0
+    if any((match[s] or "").strip() in ("-", "−") for s in ("sign", "sign2")):
+        value = -value
+    unit = _UNITS.get(fold(match["unit"] or match["cur"] or ""), "")
+    step = 10.0**-decimals * scale
+    return Quantity(_exact(value * scale), match.group().strip(), match.start(), match.end(), unit, step=step)
+
+
+def _from_words(match: re.Match[str]) -> Quantity | None:
+    value = words_to_number(match["words"])
+    if value is None:
+        return None
+    return Quantity(value, match["words"], match.start(), match.end(), word=True)
+
+
+def words_to_number(text: str) -> int | None:
+    """`two hundred and five` -> 205; None when it is no number word."""
+    total = current = 0
+    seen = False
+    for word in re.split(r"[-\s]+", text.lower()):
+        if word in _TIMES:
+            return _TIMES[word]
+        if word in _ONES or word in _TENS:
+            current, seen = current + _ONES.get(word, 0) + _TENS.get(word, 0), True
+        elif word in ("hundred", "dozen"):
+            current, seen = max(current, 1) * _SCALE[word], True
+        elif word in _SCALE:
+            total, current, seen = total + max(current, 1) * _SCALE[word], 0, True
+        elif word not in ("and", "a", "an"):
+            return None
+    return total + current if seen else None
+
+
+def _qualify(q: Quantity, text: str) -> Quantity:
+    before, after = text[max(0, q.start - 40) : q.start], text[q.end : q.end + 20]
+    start, end = q.start, q.end
+    approx = False
+    if match := _APPROX.search(before):
+        approx, start = True, q.start - (len(before) - match.start())
+        before = before[: match.start()]
+    compare = "eq"
+    for pattern, op in _BEFORE:
+        if match := pattern.search(before):
+            compare, start = op, q.start - (len(before) - match.start())
+            break
+    else:
+        for pattern, op in _AFTER:
+            if match := pattern.match(after):
+                compare, end = op, q.end + match.end()
+                break
+    unit, scale = q.unit, q.scale
+    if not unit and (match := re.match(r"[\s-]?([A-Za-z°]+)", after)) and (known := _SCALED.get(match[1].lower())):
+        unit, scale = known[0], known[1]
+    return replace(q, approx=approx, compare=compare, start=start, end=end, unit=unit, scale=scale)
+
+
+_BETWEEN = re.compile(r"\b(?:between|from|range[sd]?(?: from)?)\s*(?:the\s)?$", re.IGNORECASE)
+
+
+def _join_ranges(items: list[Quantity], text: str) -> list[Quantity]:
+    """`between 5 and 9`, `from 28 to 120`, `ranging 28 - 120` become one quantity."""
+    out: list[Quantity] = []
+    for q in items:
+        low = out[-1] if out else None
+        if low and low.compare == "eq" and q.compare == "eq":
+            middle = text[low.end : q.start].strip().lower()
+            before = text[max(0, low.start - 14) : low.start]
+            if middle in ("and", "to", "-", "–", "through", "until") and (match := _BETWEEN.search(before)):
+                if match.group().strip().lower().startswith("between") == (middle == "and") or middle in ("-", "–", "to"):
+                    start = low.start - (len(before) - match.start())
+                    out[-1] = replace(low, compare="between", high=q.value, start=start, end=q.end, unit=low.unit or q.unit)
+                    continue
+        out.append(q)
+    return out
+
+
+def agrees(stated: Quantity, found: Number) -> bool | None:
+    """Whether a found number bears out the stated one as a person would read it; None = neither clearly yes nor no."""
+    if stated.compare != "eq":
+        return _compares(stated, found)
+    if found == stated.value:
+        return True
+    gap = abs(found - stated.value)
+    if isinstance(found, int) and isinstance(stated.value, int) and max(abs(found), abs(stated.value)) >= 10**15:
+        return False
+    if gap <= max(abs(found), abs(stated.value)) * 1e-9:
+        return True
+    if isinstance(found, float) and gap <= stated.step * 0.5000001:
+        return True
+    if stated.approx:
+        return True if gap <= max(_roundness(stated) / 2, 0.05 * abs(found)) else (None if gap <= 0.2 * abs(found) else False)
+    if stated.step > 1 and gap <= stated.step * 0.5:
+        return True
+    if isinstance(found, float) and gap < stated.step * 1.0000001:
+        return None
+    return None if _roundness(stated) >= 100 and gap <= _roundness(stated) / 2 else False
+
+
+def _compares(stated: Quantity, found: Number) -> bool | None:
+    if stated.compare == "between" and stated.high is not None:
+        low, high = sorted((stated.value, stated.high))
+        return low <= found <= high
+    results = {
+        "gt": found > stated.value, "ge": found >= stated.value, "lt": found < stated.value, "le": found <= stated.value,
+        "ne": found != stated.value,
+    }  # fmt: skip
+    return results[stated.compare]
+
+
+def _roundness(stated: Quantity) -> float:
+    """The power of ten the stated number is a multiple of: what a rounding person has dropped."""
+    value = abs(stated.value)
+    if not isinstance(value, int) or value == 0:
+        return stated.step
+    power = 1
+    while value % (power * 10) == 0:
+        power *= 10
+    return max(float(power), stated.step)

@@ -1,0 +1,267 @@
+"""A parsed JSON value -> tables, records and scalars, however deep they stand. Knows no bytes and no sentences."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .document import Document, Table, make_table
+
+MAX_TABLES = 60
+MAX_SCALARS = 20_000
+_COLUMN_KEYS = ("columns", "fields", "headers", "header", "column_names", "cols")
+_ROW_KEYS = ("rows", "data", "values", "records", "result", "results")
+_TOTAL_KEYS = ("total", "total_count", "totalcount", "total_results", "totalresults", "count", "total_rows", "totalsize", "num_found")
+_MORE_KEYS = ("truncated", "has_more", "hasmore", "incomplete_results", "is_truncated", "istruncated", "next_page", "next_cursor", "nextpagetoken", "next")
+_STATUS_KEYS = ("status", "status_code", "statuscode", "code", "http_status", "httpstatus", "response_code", "responsecode")
+
+
+def read_tree(value: Any, *, name: str = "") -> Document:
+    """Every table, record and scalar of a JSON value."""
+    walk = _Walk()
+    walk.visit(value, name, 0)
+    tables = [t for t in walk.tables if t.columns or t.kind == "list"]
+    scalars = tuple(walk.scalars)
+    root = value if isinstance(value, Mapping) else {}
+    error = error_of(value)
+    empty = value in ([], {}, "", None) or (not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record"))
+    main_total = _total_of(root)
+    caption = " ".join(str(root[k]) for k in ("caption", "title", "description") if isinstance(root.get(k), str))
+    return Document(
+        tables=tuple(tables), scalars=scalars, is_error=error is not None, is_empty=empty, partial=_is_partial(root),
+        kind="tree", message=error or "", statuses=tuple(_statuses(scalars)), total=main_total, caption=caption,
+    )  # fmt: skip
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.tables: list[Table] = []
+        self.scalars: list[tuple[str, Any]] = []
+        self.empties: list[str] = []
+
+    def visit(self, value: Any, path: str, depth: int) -> None:
+        if depth > 8 or len(self.tables) >= MAX_TABLES:
+            return
+        if isinstance(value, str) and (inner := decode(value)) is not None:
+            value = inner
+        if isinstance(value, Mapping):
+            self._mapping(value, path, depth)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            self._sequence(value, path, depth, {})
+        else:
+            self._scalar(path, value)
+            if depth == 0:
+                self.tables.append(make_table([path or "value"], [[value]], kind="record", path=path))
+
+    def _scalar(self, path: str, value: Any) -> None:
+        if len(self.scalars) < MAX_SCALARS:
+            self.scalars.append((path, value))
+
+    def _mapping(self, value: Mapping[str, Any], path: str, depth: int) -> None:
+        if (table := _grid(value, path)) or (table := _keyed(value, path)) or (table := _by_columns(value, path)):
+            self.tables.append(table)
+        flat = dict(flatten(value))
+        for key, cell in flat.items():
+            self._scalar(f"{path}.{key}".strip("."), cell)
+        if flat:
+            self.tables.append(make_table(list(flat), [list(flat.values())], kind="record", path=path))
+        self._children(value, path, depth, value)
+
+    def _children(self, value: Mapping[str, Any], path: str, depth: int, owner: Mapping[str, Any]) -> None:
+        for key, member in value.items():
+            inner = decode(member) if isinstance(member, str) else member
+            where = f"{path}.{key}".strip(".")
+            if isinstance(inner, Mapping):
+                if inner is member:
+                    self._children(inner, where, depth + 1, inner)
+                    if table := _keyed(inner, where) or _grid(inner, where):
+                        self.tables.append(table)
+                else:
+                    self.visit(inner, where, depth + 1)
+            elif isinstance(inner, Sequence) and not isinstance(inner, str):
+                self._sequence(inner, where, depth + 1, owner)
+
+    def _sequence(self, value: Sequence[Any], path: str, depth: int, owner: Mapping[str, Any]) -> None:
+        if not value:
+            self.empties.append(path)
+            self.tables.append(make_table([], [], path=path, name=_leaf(path), kind="list"))
+            return
+        decoded = [d if isinstance(v, str) and (d := decode(v)) is not None else v for v in value[:1]]
+        if decoded[0] is not value[0]:
+            value = [d if isinstance(v, str) and (d := decode(v)) is not None else v for v in value]
+        objects = [v for v in value if isinstance(v, Mapping)]
+        lists = [v for v in value if isinstance(v, list)]
+        if objects and len(objects) >= 0.8 * len(value):
+            self._rows(objects, path, depth, owner)
+        elif lists and all(isinstance(x, Mapping) for inner in lists for x in inner):
+            self._rows([x for inner in lists for x in inner], path, depth, owner)
+            self.tables.append(make_table(["group"], [[i] for i in range(len(lists))], path=path, name=_leaf(path), kind="list"))
+        elif not objects and not lists:
+            self.tables.append(make_table([_leaf(path) or "item"], [[v] for v in value], path=path, name=_leaf(path), kind="list", total=_total_of(owner)))
+            if len(value) == 1 and depth == 0:
+                self._scalar(path, value[0])
+        elif lists and len(lists) == len(value):
+            width = max(len(x) for x in lists)
+            self.tables.append(make_table([f"column {i + 1}" for i in range(width)], lists, path=path, name=_leaf(path)))
+
+    def _rows(self, objects: list[Mapping[str, Any]], path: str, depth: int, owner: Mapping[str, Any]) -> None:
+        flat = [dict(flatten(o)) for o in objects]
+        columns: dict[str, None] = {}
+        for row in flat:
+            columns.update(dict.fromkeys(row))
+        rows = [[row.get(c) for c in columns] for row in flat]
+        self.tables.append(make_table(list(columns), rows, path=path, name=_leaf(path), total=_total_of(owner), partial=_is_partial(owner)))
+        nested: dict[str, list[Any]] = {}
+        for item in objects:
+            for key, member in item.items():
+                if isinstance(member, list) and member and isinstance(member[0], Mapping):
+                    nested.setdefault(key, []).extend(member)
+        for key, members in nested.items():
+            if depth < 4 and len(self.tables) < MAX_TABLES:
+                self._rows([m for m in members if isinstance(m, Mapping)], f"{path}.{key}".strip("."), depth + 1, {})
+
+
+def flatten(value: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(dotted key, scalar) of an object; lists of scalars become one joined text, other lists their length is no scalar."""
+    for key, member in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(member, Mapping):
+            if depth < 5:
+                yield from flatten(member, f"{name}.", depth + 1)
+        elif isinstance(member, list):
+            if all(not isinstance(m, Mapping | list) for m in member):
+                yield name, ", ".join("" if m is None else str(m) for m in member)
+        elif not (isinstance(member, str) and decode(member) is not None):
+            yield name, member
+
+
+def _leaf(path: str) -> str:
+    return path.rsplit(".", 1)[-1]
+
+
+def _grid(value: Mapping[str, Any], path: str) -> Table | None:
+    """`{columns: [...], rows: [[...]]}` and its spellings."""
+    lower = {k.lower(): k for k in value if isinstance(k, str)}
+    for ckey in _COLUMN_KEYS:
+        columns = value.get(lower.get(ckey, ""))
+        if not isinstance(columns, list) or not columns:
+            continue
+        names = [str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, Mapping) else c) for c in columns]
+        for rkey in _ROW_KEYS:
+            rows = value.get(lower.get(rkey, ""))
+            if isinstance(rows, list) and rows and all(isinstance(r, list) for r in rows):
+                return make_table(names, rows, path=path, name=_leaf(path), total=None, partial=_is_partial(value), caption=str(value.get("caption", "")))
+    return None
+
+
+def _keyed(value: Mapping[str, Any], path: str) -> Table | None:
+    """An object of at least three alike objects: a table with the member names as its first column."""
+    if len(value) < 3 or not all(isinstance(v, Mapping) and v for v in value.values()):
+        return None
+    shapes = [frozenset(v) for v in value.values()]
+    if sum(s == shapes[0] for s in shapes) < 0.7 * len(shapes):
+        return None
+    flat = {k: dict(flatten(v)) for k, v in value.items()}
+    columns = list(dict.fromkeys(c for row in flat.values() for c in row))
+    return make_table(["key", *columns], [[k, *(row.get(c) for c in columns)] for k, row in flat.items()], path=path, name=_leaf(path))
+
+
+def _by_columns(value: Mapping[str, Any], path: str) -> Table | None:
+    """An object of at least two equally long lists of scalars."""
+    lists = {k: v for k, v in value.items() if isinstance(v, list) and len(v) > 1}
+    if len(lists) < 2 or len(lists) < len(value) - 2 or len({len(v) for v in lists.values()}) != 1:
+        return None
+    if any(isinstance(x, Mapping | list) for v in lists.values() for x in v):
+        return None
+    return make_table(list(lists), list(zip(*lists.values(), strict=True)), path=path, name=_leaf(path))
+
+
+def decode(text: str) -> Any | None:
+    """JSON or a Python literal that stands inside a string, cut ones closed; None where there is none."""
+    text = text.strip()
+    if len(text) < 2 or text[0] not in "[{" or not re.match(r"[\[{]\s*(?:[\"'\[{\d\]}-]|true|false|null|None)", text):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    if len(text) > 2_000_000:
+        return None
+    try:
+        value = ast.literal_eval(text)
+        return value if isinstance(value, dict | list) else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return closed(text)
+
+
+def closed(text: str) -> Any | None:
+    """A JSON text that was cut off, read up to its last whole member; None when that fails too."""
+    stack, cut, quoted, escaped = [], [], False, False
+    for i, c in enumerate(text[:200_000]):
+        if quoted:
+            quoted = not (c == '"' and not escaped)
+            escaped = c == "\\" and not escaped
+        elif c == '"':
+            quoted, escaped = True, False
+        elif c in "[{":
+            stack.append("]" if c == "[" else "}")
+        elif c in "]}":
+            if not stack or stack.pop() != c:
+                return None
+        elif c == ",":
+            cut.append((i, "".join(reversed(stack))))
+    for i, closers in reversed(cut[-6:]):
+        try:
+            return json.loads(text[:i] + closers)
+        except ValueError:
+            continue
+    return None
+
+
+def _total_of(owner: Mapping[str, Any]) -> int | None:
+    for holder in (owner, *(v for k, v in owner.items() if isinstance(v, Mapping) and k in ("meta", "metadata", "pagination", "page_info", "paging"))):
+        for key, value in holder.items():
+            if isinstance(key, str) and key.lower().replace("-", "_") in _TOTAL_KEYS and isinstance(value, int) and not isinstance(value, bool):
+                return value
+    return None
+
+
+def _is_partial(owner: Mapping[str, Any]) -> bool:
+    return any(isinstance(k, str) and k.lower() in _MORE_KEYS and v not in (None, False, "", 0) for k, v in owner.items())
+
+
+def _statuses(scalars: Sequence[tuple[str, Any]]) -> Iterator[int]:
+    for path, value in scalars[:400]:
+        if path.count(".") <= 3 and _leaf(path).lower() in _STATUS_KEYS:
+            text = str(value)
+            if re.fullmatch(r"[1-5]\d\d", text):
+                yield int(text)
+
+
+_ERROR_KEYS = ("error", "errors", "exception", "error_message", "errormessage", "fault")
+
+
+def error_of(value: Any, depth: int = 0) -> str | None:
+    """The error an object states, in its own words; None when it states none (an empty `error` member is none)."""
+    if isinstance(value, str) and depth and (inner := decode(value)) is not None:
+        value = inner
+    if not isinstance(value, Mapping):
+        return None
+    lower = {k.lower(): v for k, v in value.items() if isinstance(k, str)}
+    for key in _ERROR_KEYS:
+        found = lower.get(key)
+        if found not in (None, "", False, [], {}, 0, "null", "None"):
+            return found if isinstance(found, str) else json.dumps(found, default=str)[:2000]
+    if lower.get("ok") is False or lower.get("success") is False or str(lower.get("status")).lower() in ("error", "failed", "failure", "fail"):
+        return str(lower.get("message") or lower.get("detail") or "stated as failed")
+    code = next((lower[k] for k in ("status_code", "statuscode", "code", "status") if isinstance(lower.get(k), int)), None)
+    if isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599 and ("message" in lower or "detail" in lower or len(lower) <= 4):
+        return str(lower.get("message") or f"status {code}")
+    if depth < 2:
+        for key in ("response", "result", "data", "body"):
+            if key in lower and (inner := error_of(lower[key], depth + 1)):
+                return inner
+    return None
