@@ -1,0 +1,126 @@
+"""What one line says of a column, a value, a source. Knows nothing of caps."""
+
+from __future__ import annotations
+
+from crp_mcp.core.shape.model import Column, Shape, Value
+
+from .clean import clean, short
+
+_NOTHING = '""'
+_LITERAL = 60
+"""A number or date longer than this is described, not shown: it may not be cut."""
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 row`, `8,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def value_text(value: Value, width: int) -> str:
+    """A value as a cell of a line. The empty string is shown as two quotes."""
+    if value.type == "null":
+        return "null"
+    if value.type in ("int", "float"):
+        return _literal(value.text)
+    return short(value.text, width) or _NOTHING
+
+
+def _literal(text: str) -> str:
+    return clean(text) if len(text) <= _LITERAL else f"({len(text)} characters long)"
+
+
+def column_line(column: Column, rows: int | None, tops: int, *, ranges: bool = True, sample: str | None = None) -> str:
+    """`name: type low..high, nulls, distinct values with counts`: at most `tops`, or else the `sample` where there is one."""
+    filled = None if rows is None else rows - column.nulls
+    name = short(column.name, 40) or _NOTHING
+    if filled == 0:
+        return f"{name}: all null"
+    facts = [_typed(column, ranges)]
+    if column.nulls:
+        facts.append(f"{column.nulls} null")
+    values = _values(column, filled, tops)
+    facts.extend(values)
+    if sample and column.low is None and not (values and (":" in values[0] or column.distinct == 1)):
+        facts.append(f"e.g. {sample}")
+    return f"{name}: {', '.join(facts)}"
+
+
+def _typed(column: Column, ranges: bool) -> str:
+    types = "/".join(column.types)
+    if not ranges or column.low is None or column.high is None:
+        return types
+    if column.low == column.high:
+        return f"{types} {_literal(column.low)}"
+    return f"{types} {_literal(column.low)}..{_literal(column.high)}"
+
+
+def _values(column: Column, filled: int | None, tops: int) -> list[str]:
+    distinct, top = column.distinct, column.top
+    if distinct is None or distinct == 0:
+        return []
+    if distinct == 1:
+        return [f"always {short(top[0][0], 40)}"] if top and column.low is None else []
+    if distinct == filled:
+        return ["all distinct"]
+    said = f"{distinct} distinct"
+    shown = min(tops, len(top))
+    # With many values the most frequent few say little, unless they stand out; ranges say it for numbers and dates.
+    if not shown or (distinct > 3 * tops and not (filled and 10 * top[0][1] >= filled)):
+        return [said]
+    if distinct > shown and column.low is not None:
+        shown = 1
+    listed = ", ".join(f"{short(text, 24) or _NOTHING} ×{count}" for text, count in top[:shown])
+    return [f"{said}: {listed}{', …' if distinct > shown else ''}"]
+
+
+def about(shape: Shape) -> str:
+    """`csv at data.items, found inside: fenced, partial: has_more: true`: where it was found and what it lacks."""
+    parts = [shape.source.replace("_", " ") if shape.source else "data"]
+    if shape.path:
+        parts[0] += f" at {short(shape.path, 60)}"
+    if shape.unwrapped:
+        parts.append("found inside: " + ", ".join(short(note, 40) for note in shape.unwrapped))
+    if shape.partial_why:
+        parts.append(f"partial: {short(shape.partial_why, 80)}")
+    return ", ".join(parts)
+
+
+def extent(shape: Shape, shown: int, noun: str) -> str:
+    """`3 of 8,000 rows shown`; where the source kept some back, all three numbers."""
+    if is_partial(shape):
+        total = f"{shape.rows_total:,}" if shape.rows_total is not None else "unknown"
+        returned = f", returned {shape.rows:,}" if shape.rows is not None else ""
+        return f"UPSTREAM PARTIAL: total {total}{returned}, shown {plural(shown, noun)}"
+    if shape.rows is None:
+        return f"{plural(shown, noun)} shown"
+    return f"{shown:,} of {plural(shape.rows, noun)} shown"
+
+
+def is_partial(shape: Shape) -> bool:
+    """The source says, or its own total shows, that there is more than it returned."""
+    more = shape.rows_total is not None and shape.rows is not None and shape.rows_total > shape.rows
+    return shape.partial or more
+
+
+def notes(shape: Shape, most: int = 8) -> list[str]:
+    """Lines about the whole: where it was found, why it is partial, the scalars that stand beside the rows."""
+    lines = [about(shape)]
+    said = {str(shape.rows), str(shape.rows_total)}
+    beside = [(key, value) for key, value in shape.scalars if value.text not in said and not _told(shape, key, value)]
+    if beside and most:
+        listed = "; ".join(f"{short(key, 30)}: {value_text(value, 40)}" for key, value in beside[:most])
+        left = len(beside) - most
+        lines.append(f"beside the rows: {listed}" + (f"; and {left} more" if left > 0 else ""))
+    return lines
+
+
+def _told(shape: Shape, key: str, value: Value) -> bool:
+    return shape.partial_why is not None and f"{key}: {value.text}" in shape.partial_why
+
+
+def example(shape: Shape, place: int) -> str | None:
+    """The first value of a column among the sample rows that is not null."""
+    for row in shape.head:
+        if place < len(row) and row[place].type != "null":
+            return value_text(row[place], 24)
+    return None

@@ -1,0 +1,181 @@
+"""Drafts for texts, logs, errors, empty and binary results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from crp_mcp.core.model import SummaryOptions
+from crp_mcp.core.shape.model import Shape
+
+from .clean import ends, short
+from .draft import Draft, Step
+from .facts import about, column_line, notes, plural, value_text
+
+_RAW = 'scratch_get(view="raw")'
+_GREP = ("scratch_get(grep=…)", _RAW)
+
+
+def text_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
+    """Drafts of a text: levels and error lines first, then first sentence, headings, entities, edges."""
+    sizes = [
+        (240, 24, 12, 5),
+        (240, 16, 12, 4),
+        (200, 16, 10, 3),
+        (160, 12, 8, 2),
+        (160, 10, 8, 1),
+        (120, 8, 6, 1),
+        (120, 6, 6, 0),
+    ]
+    sizes += [(100, 4, 4, 0), (80, 3, 3, 0), (60, 2, 2, 0), (48, 1, 0, 0), (32, 0, 0, 0), (0, 0, 0, 0)]
+    return [partial(_text, shape, *size) for size in sizes]
+
+
+def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> Draft:
+    fact = shape.text
+    lines = notes(shape, 4) if width >= 100 else []
+    if width:
+        lines += _log_lines(fact, width)
+        if fact.get("first_sentence"):
+            lines.append(f"begins: {short(str(fact['first_sentence']), width)}")
+        lines += _listed("headings", _strings(fact.get("headings")), headings, min(width, 60))
+        lines += _listed("names in it", _strings(fact.get("entities")), entities, min(width, 60))
+    head, tail = _strings(fact.get("head"))[:edge], _strings(fact.get("tail"))
+    lines += [f"line: {short(line, width)}" for line in head]
+    lines += [f"last line: {short(line, width)}" for line in tail[-1:] if edge and line not in head]
+    return Draft(_measured(shape), _GREP, tuple(lines))
+
+
+def _measured(shape: Shape) -> str:
+    """`excerpt of 1,234 lines, 9,876 words`."""
+    parts = [
+        plural(shape.text[name], name[:-1]) for name in ("lines", "words") if isinstance(shape.text.get(name), int)
+    ]
+    said = f"excerpt of {', '.join(parts)}" if parts else "excerpt"
+    if shape.partial:
+        total = f", {shape.rows_total:,} in all" if shape.rows_total is not None else ""
+        return f"UPSTREAM PARTIAL{total}; {said}"
+    return said
+
+
+def _log_lines(fact: Mapping[str, Any], width: int) -> list[str]:
+    lines = []
+    levels = fact.get("levels")
+    if isinstance(levels, Mapping) and levels:
+        lines.append(
+            "levels: " + ", ".join(f"{short(str(name), 16)} {count}" for name, count in list(levels.items())[:10])
+        )
+    for key, said in (("first_error", "first error"), ("last_error", "last error")):
+        if fact.get(key):
+            lines.append(f"{said}: {ends(str(fact[key]), width)}")
+    return lines
+
+
+def _listed(said: str, texts: Sequence[str], most: int, width: int) -> list[str]:
+    if not texts or not most:
+        return []
+    left = len(texts) - most
+    return [
+        f"{said}: {'; '.join(short(text, width) for text in texts[:most])}" + (f"; and {left} more" if left > 0 else "")
+    ]
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [str(item) for item in value] if isinstance(value, Sequence) else []
+
+
+def error_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
+    """Drafts of an error: the whole message, or its first lines and, with more room, its last ones."""
+    message = shape.text.get("message")
+    lines = [line.rstrip() for line in str(message).splitlines()] if message else []
+    lines = [line for line in lines if line]
+    if not lines:
+        lines = _strings(shape.text.get("head")) + _strings(shape.text.get("tail"))
+    steps: list[Step] = [partial(_whole_error, shape, lines)]
+    most = min(len(lines), options.cap // 3 + 1)
+    steps += [partial(_cut_error, shape, lines, most, width) for width in (240, 120) if most == len(lines)]
+    steps += [partial(_cut_error, shape, lines, kept, 80) for kept in range(most, 1, -1)]
+    steps += [partial(_cut_error, shape, lines, min(2, len(lines)), width) for width in (60, 40)]
+    widths = [24 * options.cap // 8, 2 * options.cap, options.cap, options.cap // 2, 40, 20, 0]
+    steps += [partial(_cut_error, shape, lines[-1:] if len(lines) == 1 else lines, 1, width) for width in widths]
+    return steps
+
+
+def _fault(shape: Shape) -> list[str]:
+    """The members of an error object that say which error it is."""
+    lines = [about(shape)] if shape.unwrapped else []
+    kind = shape.text.get("type")
+    if kind:
+        lines.append(f"type: {short(str(kind), 80)}")
+    return lines
+
+
+def _members(shape: Shape, most: int) -> list[str]:
+    if not shape.scalars or not most:
+        return []
+    return ["; ".join(f"{short(key, 30)}: {value_text(value, 60)}" for key, value in shape.scalars[:most])]
+
+
+def _whole_error(shape: Shape, lines: Sequence[str]) -> Draft:
+    said = [*_fault(shape), *(short(line, len(line)) for line in lines), *_members(shape, 8)]
+    whole = bool(shape.text.get("message"))
+    return Draft(
+        "error, message shown in full" if whole else _error_extent(shape, lines, len(lines)), (_RAW,), tuple(said)
+    )
+
+
+def _error_extent(shape: Shape, lines: Sequence[str], shown: int) -> str:
+    told = shape.text.get("lines")
+    total = told if isinstance(told, int) and told >= shown else len(lines)
+    return f"error, {shown:,} of {plural(total, 'line')} shown"
+
+
+def _cut_error(shape: Shape, lines: Sequence[str], kept: int, width: int) -> Draft:
+    if not width or not lines:
+        return Draft(_error_extent(shape, lines, 0), (_RAW,))
+    first = min(kept // 3 + (kept == 2), kept)
+    last = kept - first
+    chosen = [ends(line, width) for line in [*lines[:first], *(lines[-last:] if last else [])]]
+    said = [*(_fault(shape) if width >= 60 else []), *chosen, *_members(shape, 4 if width >= 60 else 0)]
+    return Draft(_error_extent(shape, lines, len(chosen)), (_RAW,), tuple(said))
+
+
+def empty_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
+    """Drafts of a result with nothing in it, which is a fact of its own."""
+    return [partial(_empty, shape, *detail) for detail in ((40, 8), (12, 4), (4, 2), (0, 0))]
+
+
+def _empty(shape: Shape, columns: int, beside: int) -> Draft:
+    lines = notes(shape, beside) if beside else []
+    lines += [f"{short(key, 40)}: {short(what, 60)}" for key, what in shape.members[:beside]]
+    if shape.columns and columns:
+        names = [column_line(column, None, 0) for column in shape.columns[:columns]]
+        left = len(shape.columns) - len(names)
+        lines.append(f"columns: {', '.join(names)}" + (f", and {left} more" if left > 0 else ""))
+    total = f"; UPSTREAM PARTIAL: total {shape.rows_total:,}" if shape.rows_total else ""
+    return Draft(f"returned 0 rows{total}", (_RAW,), tuple(lines))
+
+
+def binary_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
+    """Drafts of bytes that are no text."""
+    return [partial(_binary, shape, most) for most in (8, 4, 1, 0)]
+
+
+def _binary(shape: Shape, most: int) -> Draft:
+    lines = media_lines(shape, most)
+    size = shape.text.get("bytes")
+    said = f"binary data, {plural(size, 'byte')}, not shown" if isinstance(size, int) else "binary data, not shown"
+    return Draft(said, (_RAW,), tuple(lines))
+
+
+def media_lines(shape: Shape, most: int) -> list[str]:
+    """One line for each block that is no text: type, MIME type, size."""
+    lines = []
+    for number, kind, mime, size in shape.media[:most]:
+        what = " ".join(short(part, 60) for part in (kind, mime) if part)
+        lines.append(f"block {number}: {what}, {size} bytes")
+    left = len(shape.media) - most
+    return lines + ([f"and {plural(left, 'more block')}"] if left > 0 and most else [])
