@@ -1,0 +1,71 @@
+"""Which results a claim may rest on: citations, names, phrases, columns, arguments and values in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .model import Claim, Evidence, Options
+from .words import LIGHT, STOP, keys, name_words, stem, tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A result and why it may bear on the claim."""
+
+    evidence: Evidence
+    score: float
+
+
+def align(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[Aligned]:
+    """The results a claim is held against, likeliest first. A citation or an exact name leaves no choice."""
+    if claim.cited:
+        return [Aligned(e, 10.0) for e in evidence if e.scratch_id in claim.cited]
+    if len(evidence) <= options.max_evidence:
+        return [Aligned(e, 1.0) for e in evidence]
+    text = f"{claim.context} {claim.text}"
+    words = _content(text)
+    telling = _telling(text)
+    scored = [Aligned(e, _score(e, words, telling, i / len(evidence))) for i, e in enumerate(evidence)]
+    scored = [a for a in scored if a.score >= 1.0]
+    scored.sort(key=lambda a: -a.score)
+    if scored:
+        top = scored[0].score
+        return [a for a in scored if a.score >= top * 0.5][: options.max_evidence]
+    return [Aligned(e, 0.5) for e in list(evidence)[-1:]]
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(t.stem for t in tokens(text) if t.is_word and t.low not in STOP and len(t.low) > 1)
+
+
+def _telling(text: str) -> list[str]:
+    """Names and numbers of a claim, as written: what a payload that bears on it is likely to hold."""
+    found = tokens(text)
+    return [t.text for i, t in enumerate(found) if (t.is_number and len(t.low) > 2) or (t.text[:1].isupper() and i and t.stem not in LIGHT and t.low not in STOP)]
+
+
+def _score(evidence: Evidence, words: frozenset[str], telling: Sequence[str], age: float) -> float:
+    names = frozenset(name_words(evidence.tool)) | frozenset(name_words(evidence.server)) | frozenset(w for n in evidence.names for w in name_words(n))
+    columns = frozenset(w for c in evidence.columns for w in name_words(c))
+    score = 2.0 * len(words & (names - LIGHT)) + 1.5 * min(3, len(words & (columns - LIGHT))) + 0.5 * len(words & names & LIGHT)
+    score += 2.0 * len(words & frozenset(_argument_words(evidence)))
+    if evidence.mentions is not None and telling and evidence.mentions(telling):
+        score += 2.5
+    return score + 0.4 * age if score else 0.3 * age
+
+
+def _argument_words(evidence: Evidence) -> Iterable[str]:
+    for value in evidence.args.values():
+        if isinstance(value, str | int | float):
+            for key in keys(str(value))[:40]:
+                if key not in STOP and len(key) > 2:
+                    yield stem(key)
+
+
+def context_of(evidence: Evidence) -> frozenset[str]:
+    """Words that the call itself accounts for: its tool, server, arguments and names."""
+    words = set(_argument_words(evidence))
+    for name in (evidence.tool, evidence.server, *evidence.names, *evidence.args):
+        words.update(name_words(str(name)))
+    return frozenset(words)

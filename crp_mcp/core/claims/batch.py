@@ -1,0 +1,73 @@
+"""The batch form of checking: one JSON object a line in, one verdict a line out. Files are opened by the caller's `load`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from .check import check_claims
+from .model import Evidence, Options, Outcome, Verdict
+from .numbers import find_quantities
+
+Load = Callable[[str], Evidence]
+
+
+def run_batch(lines: Iterable[str], load: Load, *, options: Options | None = None) -> Iterator[dict[str, Any]]:
+    """For each `{"id", "claim", "against": [file, ...]}` one `{"id", "verdict", "attribution", "distortion", "evidence", "reason"}`.
+
+    `load(path)` gives the evidence of a file; an OSError of it, or a bad line, makes that line `unverifiable` with the reason.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _one(line, number, load, options)
+
+
+def _one(line: str, number: int, load: Load, options: Options | None) -> dict[str, Any]:
+    try:
+        case = json.loads(line)
+        text, files = str(case["claim"]), list(case.get("against") or [])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return _row(None, f"line {number} is not a case: {error}")
+    try:
+        evidence = [load(str(f)) for f in files]
+    except OSError as error:
+        return _row(case.get("id"), f"cannot read {error.filename or files}: {error.strerror or error}")
+    return {"id": case.get("id"), **as_one(check_claims(text, evidence, options=options))}
+
+
+def _row(case_id: Any, reason: str) -> dict[str, Any]:
+    return {"id": case_id, "verdict": "unverifiable", "attribution": "UNVERIFIABLE", "distortion": None, "evidence": [], "reason": reason}
+
+
+def as_one(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Several verdicts of one text as one: contradicted by any, supported when what could be checked was and nothing of weight was left."""
+    if not verdicts:
+        return {k: v for k, v in _row(None, "it claims nothing that can be checked").items() if k != "id"}
+    wrong = [v for v in verdicts if v.outcome is Outcome.CONTRADICTED]
+    right = [v for v in verdicts if v.outcome is Outcome.SUPPORTED]
+    open_ = [v for v in verdicts if v.outcome is Outcome.UNVERIFIABLE]
+    if wrong:
+        chosen, outcome = wrong, Outcome.CONTRADICTED
+    elif right and not any(_weighty(v.claim.text) for v in open_):
+        chosen, outcome = right, Outcome.SUPPORTED
+    else:
+        chosen, outcome = open_ or list(verdicts), Outcome.UNVERIFIABLE
+    first = chosen[0]
+    return {
+        "verdict": str(outcome),
+        "attribution": str(first.attribution if outcome is not Outcome.UNVERIFIABLE else "UNVERIFIABLE"),
+        "distortion": str(first.distortion) if first.distortion else None,
+        "evidence": [_finding(f) for v in chosen for f in v.findings],
+        "reason": first.reason,
+    }
+
+
+def _finding(finding: Any) -> dict[str, str]:
+    names = ("scratch_id", "provenance_hash", "computed", "found", "stated")
+    return {name: getattr(finding, name) for name in names}
+
+
+def _weighty(text: str) -> bool:
+    """Whether an undecided claim states something definite, so that a text that has it is not simply supported."""
+    return bool(find_quantities(text)) or any(w[:1].isupper() for w in text.split()[1:] if w.lower() not in ("i", "i'm", "i've"))

@@ -1,0 +1,117 @@
+"""One clause against one result: every table and statement of it, weighed into one judgement. Knows no stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .document import Document, Table
+from .judge import judge, scored
+from .model import Distortion, Outcome
+from .outcome import Answer, answers, count_answer
+from .split import clauses, states_nothing
+from .words import rejoin, stems
+
+MAX_TABLES = 12
+SURE = 0.3
+"""A contradicted clause of a longer sentence must cost no more than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one clause came to against one result."""
+
+    outcome: Outcome
+    cost: float
+    computed: str = ""
+    found: str = ""
+    stated: str = ""
+    distortion: Distortion | None = None
+    reason: str = ""
+    frame: str = ""
+
+
+_NOTHING = Judged(Outcome.UNVERIFIABLE, 9.0, reason="nothing in the result bears on it")
+
+
+def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) -> Judged:
+    """The judgement of a sentence: as a whole when that can be read, else clause by clause."""
+    text = rejoin(text)
+    whole = _clause(text, document, context)
+    if whole.outcome is not Outcome.UNVERIFIABLE:
+        return whole
+    if whole.frame == "stated-partial":
+        return whole
+    for parts in clauses(text):
+        kept = [p for p in parts if not states_nothing(p)]
+        if len(kept) < 2:
+            continue
+        if found := _together([_clause(p, document, context) for p in kept], kept):
+            return found
+    return whole
+
+
+def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
+    """Clauses as one: all supported, or one surely contradicted; None when that does not decide it."""
+    wrong = [j for j in judged if j.outcome is Outcome.CONTRADICTED]
+    right = [j for j in judged if j.outcome is Outcome.SUPPORTED]
+    if wrong and (len(wrong) + len(right) == len(judged) or min(j.cost for j in wrong) <= SURE):
+        return min(wrong, key=lambda j: j.cost)
+    if len(right) == len(judged):
+        first = max(right, key=lambda j: j.cost)
+        return replace(first, computed="; ".join(dict.fromkeys(j.computed for j in right)), found="; ".join(j.found for j in right))
+    return None
+
+
+def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
+    """One clause: statements about the whole result first, then its tables."""
+    said = answers(text, document)
+    if said:
+        return _from_answer(next((a for a in said if a.outcome is Outcome.CONTRADICTED), said[0]))
+    known = context | frozenset(stems(document.caption))
+    found = [j for t in document.tables[:MAX_TABLES] if t.rows and (j := _table(text, t, document, known)) is not None]
+    return choose(found)
+
+
+def _from_answer(answer: Answer) -> Judged:
+    return Judged(answer.outcome, 0.1, answer.computed, answer.found, answer.stated, answer.distortion, answer.reason, "outcome")
+
+
+def _table(text: str, table: Table, document: Document, context: frozenset[str]) -> Judged | None:
+    if table.kind == "list" and not table.columns:
+        return None
+    ranked = scored(text, table, context | frozenset(stems(table.caption)))
+    if not ranked:
+        return None
+    result = judge(ranked)
+    reading = result.reading
+    if reading is None:
+        return None
+    if reading.frame == "count" and " WHERE " not in reading.sql and table is document.main:
+        answer = count_answer(text, document)
+        if answer is None:
+            return Judged(Outcome.UNVERIFIABLE, result.cost, reason="a count near the stated one: neither clearly right nor wrong")
+        judged = _from_answer(answer)
+        if answer.outcome is Outcome.UNVERIFIABLE:
+            return replace(judged, cost=result.cost, frame="stated-partial")
+        if result.cost > 0.85 or (answer.outcome is Outcome.CONTRADICTED and result.cost > 0.55):
+            return replace(judged, outcome=Outcome.UNVERIFIABLE, cost=result.cost, reason=result.reason or "part of the sentence has no counterpart")
+        return replace(judged, cost=result.cost)
+    return Judged(result.outcome, result.cost, reading.sql, reading.found, reading.stated, reading.distortion if result.outcome is Outcome.CONTRADICTED else None, result.reason, reading.frame)
+
+
+def choose(found: Sequence[Judged]) -> Judged:
+    """The judgement of several tables or results: a support stands unless a clearly better reading contradicts it."""
+    if not found:
+        return _NOTHING
+    ranked = sorted(found, key=lambda j: j.cost)
+    right = next((j for j in ranked if j.outcome is Outcome.SUPPORTED), None)
+    wrong = next((j for j in ranked if j.outcome is Outcome.CONTRADICTED), None)
+    if right and (wrong is None or right.cost <= wrong.cost + 0.3):
+        return right
+    if wrong and all(j.outcome is not Outcome.UNVERIFIABLE or j.cost > wrong.cost for j in ranked):
+        return wrong
+    if wrong and right is None and ranked[0].outcome is Outcome.UNVERIFIABLE and ranked[0].frame == "stated-partial":
+        return ranked[0]
+    undecided = [j for j in ranked if j.outcome is Outcome.UNVERIFIABLE]
+    return undecided[0] if undecided else _NOTHING
