@@ -58,6 +58,9 @@ class Ends:
         reading = self.reading
         if reading is None:
             return
+        if counts is not None:
+            # Of equal values in several spellings the first in this order is shown, however they came in.
+            values = sorted(values)
         if not all_fit(reading, values):
             values = [text for text in values if fits(reading, text)]
             if not values:

@@ -233,8 +233,8 @@ class _Stats:
     @staticmethod
     def _measure(counts: Mapping[type, Counter[Any]], find: Find) -> Ends:
         ends = Ends()
-        for kind, values in counts.items():
-            _widen(ends, kind, list(values), values, find)
+        for kind in sorted(counts, key=_type_name):
+            _widen(ends, kind, list(counts[kind]), counts[kind], find)
         return ends
 
     def column(self, rows: int) -> Column:
@@ -306,7 +306,7 @@ def _widen(ends: Ends, kind: type, values: Sequence[Any], counts: Mapping[Any, i
     if kind is str:
         ends.texts(values, counts)
     elif kind is Num:
-        ends.literals(values)
+        ends.literals(values if counts is None else sorted(values))
     elif kind is not bool:
         ends.numbers(values, find)
 
