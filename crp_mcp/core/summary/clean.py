@@ -58,11 +58,14 @@ def _broken(mark: re.Match[str]) -> str:
     return "\\" + mark.group()
 
 
-def short(text: str, width: int) -> str:
-    """The same within about `width` characters; a cut is shown by … and the whole length."""
-    if len(text) <= width + SLACK:
+def short(text: str, width: int, *, longer: bool = False) -> str:
+    """The same within about `width` characters; a cut is shown by … and the whole length.
+
+    `longer`: the text is itself only the beginning of a longer one, whose length is not known.
+    """
+    if len(text) <= width + SLACK and not longer:
         return clean(text)
-    encoded = _base64_size(text)
+    encoded = _base64_size(text, longer)
     if encoded is not None:
         return encoded
     # Terminal escapes take no room on the line, so look somewhat further than the width.
@@ -73,14 +76,19 @@ def short(text: str, width: int) -> str:
         if whole and len(near) <= width + SLACK:
             return clean(near)
     head = near[: safe_cut(near, max(0, min(width, len(near) - 1)))].rstrip()
-    return f"{clean(head)}…({len(text)} chars)"
+    return f"{clean(head)}…({'over ' if longer else ''}{len(text)} chars)"
+
+
+def beginning(text: str, width: int) -> str:
+    """The same for a text that is an excerpt anyway, so that its length says nothing."""
+    return clean(text) if len(text) <= width else f"{clean(text[: safe_cut(text, width)].rstrip())}…"
 
 
 def ends(text: str, width: int) -> str:
     """The same, keeping the beginning and the end: for messages whose cause comes last."""
     if len(text) <= width + SLACK:
         return clean(text)
-    encoded = _base64_size(text)
+    encoded = _base64_size(text, False)
     if encoded is not None:
         return encoded
     front, back = width // 3, width - width // 3
@@ -89,11 +97,11 @@ def ends(text: str, width: int) -> str:
     return f"{clean(head)}…({len(text)} chars)…{clean(tail[safe_start(tail, 12) :].lstrip())}"
 
 
-def _base64_size(text: str) -> str | None:
+def _base64_size(text: str, longer: bool) -> str | None:
     if _BASE64.fullmatch(text, 0, 4096) is None:
         return None
-    size = len(text)
-    return f"<base64 {size // 1024} KB>" if size >= 1024 else f"<base64 {size} B>"
+    size = f"{len(text) // 1024} KB" if len(text) >= 1024 else f"{len(text)} B"
+    return f"<base64 {'over ' if longer else ''}{size}>"
 
 
 def safe_cut(text: str, at: int) -> int:

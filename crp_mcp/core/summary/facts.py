@@ -22,7 +22,7 @@ def value_text(value: Value, width: int) -> str:
         return "null"
     if value.type in ("int", "float"):
         return _literal(value.text)
-    return short(value.text, width) or _NOTHING
+    return short(value.text, width, longer=value.cut) or _NOTHING
 
 
 def _literal(text: str) -> str:
@@ -30,7 +30,7 @@ def _literal(text: str) -> str:
 
 
 def column_line(column: Column, rows: int | None, tops: int, *, ranges: bool = True, sample: str | None = None) -> str:
-    """`name: type low..high, nulls, distinct values with counts`: at most `tops`, or else the `sample` where there is one."""
+    """`name: type low..high, nulls, distinct values with counts`: at most `tops` of those, or else the sample."""
     filled = None if rows is None else rows - column.nulls
     name = short(column.name, 40) or _NOTHING
     if filled == 0:
@@ -63,24 +63,24 @@ def _values(column: Column, filled: int | None, tops: int) -> list[str]:
     if distinct == filled:
         return ["all distinct"]
     said = f"{distinct} distinct"
-    shown = min(tops, len(top))
-    # With many values the most frequent few say little, unless they stand out; ranges say it for numbers and dates.
-    if not shown or (distinct > 3 * tops and not (filled and 10 * top[0][1] >= filled)):
+    # Single occurrences and a few of many values say little; ranges already say it for numbers and dates.
+    telling = sum(1 for _, count in top if count > 1) if len(top) < distinct or distinct > tops else len(top)
+    shown = min(tops, telling)
+    stands_out = filled is not None and top and 10 * top[0][1] >= filled
+    if not shown or (distinct > 3 * tops and not stands_out) or (column.low is not None and distinct > tops):
         return [said]
-    if distinct > shown and column.low is not None:
-        shown = 1
     listed = ", ".join(f"{short(text, 24) or _NOTHING} ×{count}" for text, count in top[:shown])
     return [f"{said}: {listed}{', …' if distinct > shown else ''}"]
 
 
 def about(shape: Shape) -> str:
-    """`csv at data.items, found inside: fenced, partial: has_more: true`: where it was found and what it lacks."""
+    """`csv at data.items, unwrapped: fenced, partial: has_more: true`: where it was found and what it lacks."""
     parts = [shape.source.replace("_", " ") if shape.source else "data"]
     if shape.path:
         parts[0] += f" at {short(shape.path, 60)}"
     if shape.unwrapped:
-        parts.append("found inside: " + ", ".join(short(note, 40) for note in shape.unwrapped))
-    if shape.partial_why:
+        parts.append("unwrapped: " + ", ".join(short(note, 40) for note in shape.unwrapped))
+    if shape.partial_why and shape.partial_why != f"{shape.rows} of {shape.rows_total}":
         parts.append(f"partial: {short(shape.partial_why, 80)}")
     return ", ".join(parts)
 
@@ -121,6 +121,6 @@ def _told(shape: Shape, key: str, value: Value) -> bool:
 def example(shape: Shape, place: int) -> str | None:
     """The first value of a column among the sample rows that is not null."""
     for row in shape.head:
-        if place < len(row) and row[place].type != "null":
+        if place < len(row) and row[place].type not in ("null", "object", "list"):
             return value_text(row[place], 24)
     return None

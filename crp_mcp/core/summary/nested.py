@@ -30,12 +30,19 @@ def _object(shape: Shape, most: int, width: int) -> Draft:
     lines = [about(shape)] if shape.source and most else []
     lines += [f"{_key(key)}: {value_text(value, width)}" for key, value in scalars]
     lines += [f"{_key(key)}: {short(what, 80)}" for key, what in members]
-    keys = max(shape.key_count or 0, len(shape.scalars) + len(shape.members))
-    left = keys - len(scalars) - len(members)
+    left = len(shape.scalars) + len(shape.members) - len(scalars) - len(members)
     if left and most:
-        lines.append(f"and {plural(left, 'more key')}")
-    shown = f"{len(scalars):,} of {plural(keys, 'key')} shown with values, {len(members):,} in outline"
-    return Draft(("UPSTREAM PARTIAL; " if shape.partial else "") + shown, _WAYS, tuple(lines))
+        lines.append(f"and {left} more")
+    return Draft(_object_extent(shape, len(scalars), len(members)), _WAYS, tuple(lines))
+
+
+def _object_extent(shape: Shape, values: int, members: int) -> str:
+    """`object of 27 keys; 15 of 24 values and 3 of 3 members shown`: values may lie deeper than the first level."""
+    said = f"object of {plural(shape.key_count, 'key')}" if shape.key_count is not None else "object"
+    parts = [f"{values:,} of {plural(len(shape.scalars), 'value')}"] if shape.scalars else []
+    parts += [f"{members:,} of {plural(len(shape.members), 'member')} in outline"] if shape.members else []
+    partial_mark = "UPSTREAM PARTIAL; " if shape.partial else ""
+    return f"{partial_mark}{said}; {' and '.join(parts) or 'nothing'} shown"
 
 
 def _share(scalars: int, members: int, most: int) -> int:

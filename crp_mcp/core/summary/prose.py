@@ -9,7 +9,7 @@ from typing import Any
 from crp_mcp.core.model import SummaryOptions
 from crp_mcp.core.shape.model import Shape
 
-from .clean import ends, short
+from .clean import beginning, ends, short
 from .draft import Draft, Step
 from .facts import about, column_line, notes, plural, value_text
 
@@ -34,17 +34,28 @@ def text_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
 
 def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> Draft:
     fact = shape.text
-    lines = notes(shape, 4) if width >= 100 else []
+    told = shape.unwrapped or shape.partial_why or shape.scalars or shape.source != "text"
+    lines = notes(shape, 4) if width >= 100 and told else []
+    head, tail = _strings(fact.get("head")), _strings(fact.get("tail"))
     if width:
         lines += _log_lines(fact, width)
-        if fact.get("first_sentence"):
-            lines.append(f"begins: {short(str(fact['first_sentence']), width)}")
+        lines += _beginning(str(fact.get("first_sentence") or ""), head, width, edge)
         lines += _listed("headings", _strings(fact.get("headings")), headings, min(width, 60))
         lines += _listed("names in it", _strings(fact.get("entities")), entities, min(width, 60))
-    head, tail = _strings(fact.get("head"))[:edge], _strings(fact.get("tail"))
-    lines += [f"line: {short(line, width)}" for line in head]
-    lines += [f"last line: {short(line, width)}" for line in tail[-1:] if edge and line not in head]
+    if edge and tail and tail[-1] not in head[:edge]:
+        lines.append(f"last line: {beginning(tail[-1], width)}")
     return Draft(_measured(shape), _GREP, tuple(lines))
+
+
+def _beginning(sentence: str, head: Sequence[str], width: int, edge: int) -> list[str]:
+    """The first sentence; or the first lines, where what was taken for a sentence is only lines run together."""
+    run_together = (
+        len(head) > 1 and sentence.startswith(" ".join(head[0].split())) and len(sentence) > len(head[0].strip())
+    )
+    if edge > 1 and (run_together or not sentence):
+        return [f"begins: {beginning(head[0], width)}", *(f"  {beginning(line, width)}" for line in head[1:edge])]
+    lines = [f"begins: {beginning(sentence, width)}"] if sentence else []
+    return lines + [f"  {beginning(line, width)}" for line in head[:edge] if line.strip(" #>*-") not in sentence]
 
 
 def _measured(shape: Shape) -> str:
@@ -114,9 +125,12 @@ def _fault(shape: Shape) -> list[str]:
 
 
 def _members(shape: Shape, most: int) -> list[str]:
-    if not shape.scalars or not most:
+    """Members of an error object that say more than its message: codes, ids, links."""
+    message = str(shape.text.get("message") or "")
+    more = [(key, value) for key, value in shape.scalars if value.type != "null" and value.text not in message]
+    if not more or not most:
         return []
-    return ["; ".join(f"{short(key, 30)}: {value_text(value, 60)}" for key, value in shape.scalars[:most])]
+    return ["; ".join(f"{short(key, 30)}: {value_text(value, 60)}" for key, value in more[:most])]
 
 
 def _whole_error(shape: Shape, lines: Sequence[str]) -> Draft:

@@ -20,12 +20,12 @@ class _Detail:
     rows: int
     width: int
     tops: int
+    notes: int
+    """Scalars beside the rows; -1: no line about the whole at all."""
     columns: int
     names: int
     """Bytes that the names of the columns left out may take."""
     ranges: bool = True
-    notes: int = 8
-    """Scalars beside the rows; -1: no line about the whole at all."""
 
 
 def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
@@ -36,15 +36,12 @@ def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     most = min(len(columns), options.cap // 3 + 1)
     names = 2 * options.cap
     every = len(columns)
-    full = [(rows, 48, 8), (rows, 32, 6), *((fewer, 28, 6) for fewer in range(rows - 1, 0, -1))]
-    full += [(min(rows, 1), 20, 4), (min(rows, 1), 12, 3), (0, 12, 4), (0, 12, 3), (0, 12, 2)]
+    full = [(rows, 48, 8, 6), (rows, 32, 6, 4), *((fewer, 28, 5, 4) for fewer in range(rows - 1, 0, -1))]
+    full += [(min(rows, 1), 20, 4, 3), (0, 20, 4, 3), (0, 12, 3, 2), (0, 12, 2, 2)]
     details = [_Detail(*detail, every, names) for detail in full if most == every]
-    details += [_Detail(0, 12, 3, kept, names, notes=4) for kept in range(most - (most == every), 0, -1)]
-    details += [_Detail(0, 12, 0, 1, names // 2, notes=0), _Detail(0, 12, 0, 1, names // 4, ranges=False, notes=-1)]
-    details += [
-        _Detail(0, 12, 0, 0, names // 8, ranges=False, notes=-1),
-        _Detail(0, 0, 0, 0, 0, ranges=False, notes=-1),
-    ]
+    details += [_Detail(0, 12, 3, 2, kept, names) for kept in range(most - (most == every), 0, -1)]
+    details += [_Detail(0, 12, 0, 0, 1, names // 2), _Detail(0, 12, 0, -1, 1, names // 4, ranges=False)]
+    details += [_Detail(0, 12, 0, -1, 0, names // 8, ranges=False), _Detail(0, 0, 0, -1, 0, 0, ranges=False)]
     order = _by_worth(columns, shape.rows)
     return [partial(_draft, shape, order, detail) for detail in details]
 
