@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.errors import BadRequest, CrpError, NotFound
-from crp_mcp.log import log_event
+from crp_mcp.log import log
 from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RESOURCE_TEMPLATE
 from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
 
@@ -75,9 +75,7 @@ class Port:
         try:
             reply, blob = await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
         except CrpError as error:
-            log_event(
-                "uncaptured", level="error", code=error.code, reason=str(error), server=call.server, size=raw.size
-            )
+            log("error", "uncaptured", code=error.code, reason=str(error), server=call.server, size=raw.size)
             return None if raw.data is None else mark_uncaptured(raw.data, call.modern)
         return blob if reply.get("action") == "replace" else None
 
@@ -122,7 +120,7 @@ class Port:
         try:
             return await self._ask(header, blob, timeout)
         except WorkerFailed as failed:
-            log_event("worker_failed", reason=str(failed))
+            log("warning", "worker_failed", reason=str(failed))
             return await self._ask(header, blob, timeout)
 
     async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crp_mcp.errors import CrpError
-from crp_mcp.log import log_event
+from crp_mcp.log import log
 from crp_mcp.relay.frames import BadFrame, encode_frame, read_frame
 
 from .settings import Settings
@@ -47,7 +47,7 @@ class Worker:
             try:
                 frame = read_frame(self._source.read)
             except BadFrame as broken:
-                log_event("worker_bad_frame", reason=str(broken))
+                log("warning", "worker_bad_frame", reason=str(broken))
                 break
             if frame is None:
                 break
@@ -68,7 +68,7 @@ class Worker:
         except CrpError as error:
             reply, out = {"id": number, "ok": False, "code": error.code, "message": str(error)}, b""
         except Exception as error:  # noqa: BLE001 - whatever it is, the proxy must hear of it and go on
-            log_event("worker_error", op=header.get("op"), error=type(error).__name__, where=where_of(error))
+            log("error", "worker_error", op=header.get("op"), error=type(error).__name__, where=where_of(error))
             reply, out = {"id": number, "ok": False, "code": "INTERNAL", "message": type(error).__name__}, b""
         self._send(reply, out)
         if follow_up is not None:
@@ -99,7 +99,7 @@ class Worker:
         try:
             work()
         except CrpError as error:
-            log_event("worker_follow_up_failed", code=error.code, message=str(error))
+            log("warning", "worker_follow_up_failed", code=error.code, message=str(error))
 
     def _upkeep(self) -> None:
         now = time.monotonic()
