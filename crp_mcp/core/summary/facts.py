@@ -6,7 +6,7 @@ from crp_mcp.core.shape.model import Column, Shape, Value
 
 from .clean import clean, short
 
-_NOTHING = '""'
+NOTHING = '""'
 _LITERAL = 60
 """A number or date longer than this is described, not shown: it may not be cut."""
 
@@ -22,7 +22,7 @@ def value_text(value: Value, width: int) -> str:
         return "null"
     if value.type in ("int", "float"):
         return _literal(value.text)
-    return short(value.text, width, longer=value.cut) or _NOTHING
+    return short(value.text, width, longer=value.cut) or NOTHING
 
 
 def _literal(text: str) -> str:
@@ -32,7 +32,7 @@ def _literal(text: str) -> str:
 def column_line(column: Column, rows: int | None, tops: int, *, ranges: bool = True, sample: str | None = None) -> str:
     """`name: type low..high, nulls, distinct values with counts`: at most `tops` of those, or else the sample."""
     filled = None if rows is None else rows - column.nulls
-    name = short(column.name, 40) or _NOTHING
+    name = short(column.name, 40) or NOTHING
     if filled == 0:
         return f"{name}: all null"
     facts = [_typed(column, ranges)]
@@ -69,7 +69,7 @@ def _values(column: Column, filled: int | None, tops: int) -> list[str]:
     stands_out = filled is not None and top and 10 * top[0][1] >= filled
     if not shown or (distinct > 3 * tops and not stands_out) or (column.low is not None and distinct > tops):
         return [said]
-    listed = ", ".join(f"{short(text, 24) or _NOTHING} ×{count}" for text, count in top[:shown])
+    listed = ", ".join(f"{short(text, 24) or NOTHING} ×{count}" for text, count in top[:shown])
     return [f"{said}: {listed}{', …' if distinct > shown else ''}"]
 
 

@@ -9,16 +9,18 @@ from typing import Any
 from crp_mcp.core.model import SummaryOptions
 from crp_mcp.core.shape.model import Shape
 
-from .clean import beginning, ends, short
+from .clean import beginning, clean, ends, short
 from .draft import Draft, Step
 from .facts import about, column_line, notes, plural, value_text
 
 _RAW = 'scratch_get(view="raw")'
+_CUT = 500
+"""Characters at which lines in a shape may have been cut."""
 _GREP = ("scratch_get(grep=…)", _RAW)
 
 
 def text_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
-    """Drafts of a text: levels and error lines first, then first sentence, headings, entities, edges."""
+    """Drafts of a text: levels and error lines first, then how it begins, headings, names, its end."""
     sizes = [
         (240, 24, 12, 5),
         (240, 16, 12, 4),
@@ -29,7 +31,17 @@ def text_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
         (120, 6, 6, 0),
     ]
     sizes += [(100, 4, 4, 0), (80, 3, 3, 0), (60, 2, 2, 0), (48, 1, 0, 0), (32, 0, 0, 0), (0, 0, 0, 0)]
-    return [partial(_text, shape, *size) for size in sizes]
+    head = _strings(shape.text.get("head"))
+    steps: list[Step] = [partial(_text, shape, *size) for size in sizes]
+    if head and shape.text.get("lines") == len(head) and max(map(len, head)) < _CUT and not shape.partial:
+        return [partial(_whole_text, shape, head), *steps]
+    return steps
+
+
+def _whole_text(shape: Shape, lines: Sequence[str]) -> Draft:
+    """A few lines, all of which stand in the shape."""
+    about_it = [about(shape)] if shape.unwrapped else []
+    return Draft(f"text of {plural(len(lines), 'line')}, shown in full", (_RAW,), (*about_it, *map(clean, lines)))
 
 
 def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> Draft:
@@ -48,14 +60,12 @@ def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> 
 
 
 def _beginning(sentence: str, head: Sequence[str], width: int, edge: int) -> list[str]:
-    """The first sentence; or the first lines, where what was taken for a sentence is only lines run together."""
-    run_together = (
-        len(head) > 1 and sentence.startswith(" ".join(head[0].split())) and len(sentence) > len(head[0].strip())
-    )
-    if edge > 1 and (run_together or not sentence):
+    """The first sentence and the first lines; the lines alone where they begin with it or it is only them run together."""
+    lead, first = " ".join(sentence.split())[:80], " ".join(head[0].strip(" \t#>*-").split())[:80] if head else ""
+    if edge > 1 and head and (not lead or first.startswith(lead) or lead.startswith(first)):
         return [f"begins: {beginning(head[0], width)}", *(f"  {beginning(line, width)}" for line in head[1:edge])]
     lines = [f"begins: {beginning(sentence, width)}"] if sentence else []
-    return lines + [f"  {beginning(line, width)}" for line in head[:edge] if line.strip(" #>*-") not in sentence]
+    return lines + [f"  {beginning(line, width)}" for line in head[: edge if edge > 1 else 0]]
 
 
 def _measured(shape: Shape) -> str:

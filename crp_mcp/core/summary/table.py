@@ -10,7 +10,7 @@ from crp_mcp.core.shape.model import Column, Shape
 
 from .clean import short
 from .draft import Draft, Step
-from .facts import column_line, example, extent, notes, plural, value_text
+from .facts import NOTHING, column_line, example, extent, notes, plural, value_text
 
 _WAYS = ("scratch_query", 'scratch_get(view="raw")')
 
@@ -42,8 +42,91 @@ def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     details += [_Detail(0, 12, 3, 2, kept, names) for kept in range(most - (most == every), 0, -1)]
     details += [_Detail(0, 12, 0, 0, 1, names // 2), _Detail(0, 12, 0, -1, 1, names // 4, ranges=False)]
     details += [_Detail(0, 12, 0, -1, 0, names // 8, ranges=False), _Detail(0, 0, 0, -1, 0, 0, ranges=False)]
-    order = _by_worth(columns, shape.rows)
-    return [partial(_draft, shape, order, detail) for detail in details]
+    table = _Table(shape)
+    return [partial(table.draft, detail) for detail in details]
+
+
+class _Table:
+    """Writes the drafts of one table; lines that several drafts share are made once."""
+
+    __slots__ = ("_lines", "_names", "_order", "_shape")
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._order = _by_worth(shape.columns or (), shape.rows)
+        self._names: dict[int, str] = {}
+        self._lines: dict[tuple[int, int, bool, bool], str] = {}
+
+    def draft(self, detail: _Detail) -> Draft:
+        shape, columns = self._shape, self._shape.columns or ()
+        kept = sorted(self._order[: detail.columns])
+        lines = notes(shape, detail.notes) if detail.notes >= 0 else []
+        if lines and columns:
+            lines[0] = f"{plural(len(columns), 'column')}, {lines[0]}"
+        if shape.rows is not None and shape.rows <= detail.rows and len(kept) == len(columns):
+            lines += self._whole(detail)
+        else:
+            lines += [self._column(place, detail) for place in kept]
+            lines += self._left_out(set(kept), detail.names)
+            lines += self._rows(kept, detail)
+        return Draft(extent(shape, detail.rows if kept else 0, "row"), _WAYS, tuple(lines))
+
+    def _column(self, place: int, detail: _Detail) -> str:
+        with_sample = not detail.rows and detail.tops > 0
+        key = (place, detail.tops, detail.ranges, with_sample)
+        line = self._lines.get(key)
+        if line is None:
+            sample = example(self._shape, place) if with_sample else None
+            column = (self._shape.columns or ())[place]
+            line = column_line(column, self._shape.rows, detail.tops, ranges=detail.ranges, sample=sample)
+            self._lines[key] = line
+        return line
+
+    def _rows(self, kept: list[int], detail: _Detail) -> list[str]:
+        lines = []
+        for number, row in enumerate(self._shape.head[: detail.rows], 1):
+            cells = [value_text(row[place], detail.width) for place in kept if place < len(row)]
+            lines.append(f"row {number}: {' | '.join(cells)}")
+        return lines
+
+    def _whole(self, detail: _Detail) -> list[str]:
+        """Every row is shown, so no statistics are needed; a single row reads best as names with values."""
+        columns = self._shape.columns or ()
+        types = ["/".join(column.types) or "null" for column in columns]
+        if self._shape.rows == 1 and self._shape.head:
+            cells = [value_text(value, 2 * detail.width) for value in self._shape.head[0]]
+            return [
+                f"{self._name(place, 40)}: {kind} {cell}"
+                for place, (kind, cell) in enumerate(zip(types, cells, strict=False))
+            ]
+        named = " | ".join(f"{self._name(place, 40)} {kind}" for place, kind in enumerate(types))
+        return [f"columns: {named}", *self._rows(list(range(len(columns))), detail)]
+
+    def _name(self, place: int, width: int) -> str:
+        name = self._names.get(place)
+        if name is None:
+            name = self._names[place] = short((self._shape.columns or ())[place].name, width) or NOTHING
+        return name
+
+    def _left_out(self, kept: set[int], room: int) -> list[str]:
+        every = len(self._shape.columns or ())
+        left = every - len(kept)
+        if not left:
+            return []
+        names: list[str] = []
+        for place in range(every):
+            if place in kept:
+                continue
+            name = self._name(place, 24)
+            room -= len(name.encode("utf-8", "replace")) + 2
+            if room < 0:
+                break
+            names.append(name)
+        said = f"{plural(left, 'more column')} not described" if kept else plural(left, "column")
+        if not names:
+            return [said]
+        unnamed = left - len(names)
+        return [f"{said}: {', '.join(names)}" + (f", and {unnamed} more" if unnamed else "")]
 
 
 def _by_worth(columns: tuple[Column, ...], rows: int | None) -> list[int]:
@@ -58,64 +141,3 @@ def _by_worth(columns: tuple[Column, ...], rows: int | None) -> list[int]:
         return (0 if place < 2 or column.low is not None or column.top else 1), place
 
     return sorted(range(len(columns)), key=rank)
-
-
-def _draft(shape: Shape, order: list[int], detail: _Detail) -> Draft:
-    columns = shape.columns or ()
-    kept = sorted(order[: detail.columns])
-    whole = shape.rows is not None and shape.rows <= detail.rows
-    lines = notes(shape, detail.notes) if detail.notes >= 0 else []
-    if lines and columns:
-        lines[0] = f"{plural(len(columns), 'column')}, {lines[0]}"
-    if whole and kept and len(kept) == len(columns):
-        lines += _whole(shape, detail)
-    else:
-        for place in kept:
-            sample = None if detail.rows or not detail.tops else example(shape, place)
-            lines.append(column_line(columns[place], shape.rows, detail.tops, ranges=detail.ranges, sample=sample))
-        lines += _left_out(columns, set(kept), detail.names)
-        lines += _rows(shape, kept, detail)
-    return Draft(extent(shape, detail.rows if kept else 0, "row"), _WAYS, tuple(lines))
-
-
-def _rows(shape: Shape, kept: list[int], detail: _Detail) -> list[str]:
-    if not kept:
-        return []
-    lines = []
-    for number, row in enumerate(shape.head[: detail.rows], 1):
-        cells = [value_text(row[place], detail.width) for place in kept if place < len(row)]
-        lines.append(f"row {number}: {' | '.join(cells)}")
-    return lines
-
-
-def _whole(shape: Shape, detail: _Detail) -> list[str]:
-    """Every row is shown, so the columns need no statistics; a single row reads best as names with values."""
-    columns = shape.columns or ()
-    if shape.rows == 1 and shape.head:
-        pairs = zip(columns, shape.head[0], strict=False)
-        width = 2 * detail.width
-        return [
-            f"{short(column.name, 40)}: {'/'.join(column.types)} {value_text(value, width)}" for column, value in pairs
-        ]
-    named = " | ".join(f"{short(column.name, 40)} {'/'.join(column.types) or 'null'}" for column in columns)
-    return [f"columns: {named}", *_rows(shape, list(range(len(columns))), detail)]
-
-
-def _left_out(columns: tuple[Column, ...], kept: set[int], room: int) -> list[str]:
-    left = len(columns) - len(kept)
-    if not left:
-        return []
-    names: list[str] = []
-    for place, column in enumerate(columns):
-        if place in kept:
-            continue
-        name = short(column.name, 24) or '""'
-        room -= len(name.encode("utf-8", "replace")) + 2
-        if room < 0:
-            break
-        names.append(name)
-    said = f"{plural(left, 'more column')} not described" if kept else plural(left, "column")
-    if not names:
-        return [said]
-    unnamed = left - len(names)
-    return [f"{said}: {', '.join(names)}" + (f", and {unnamed} more" if unnamed else "")]
