@@ -10,10 +10,14 @@ from crp_mcp.core.model import Kind
 
 from .cells import NotJson, load_json, to_value
 from .decoding import decode, find_encoding
+from .delimited import read_delimited
 from .fault_texts import text_fault
 from .json_shapes import error_shape, shape_json
 from .model import Shape
 from .partial import text_extent
+from .records import read_pairs, read_records
+from .ruled import read_ruled
+from .text_tables import text_table_shape
 from .texts import text_facts
 
 _DEPTH = 3
@@ -69,8 +73,14 @@ def _plain(text: str, bare: str) -> Shape:
     if len(bare) <= 160 and "\n" not in bare:
         if _NOTHING.fullmatch(bare) and not _NOT_NOTHING.search(bare):
             return Shape(Kind.EMPTY, "text", rows=0, text={"message": bare})
-        if len(bare) <= 100 and not re.search(r"\s", bare):
-            return Shape(Kind.SCALAR, "text", head=((to_value(bare),),))
+    table = read_ruled(text) or read_records(text) or read_delimited(text)
+    if table is not None:
+        return text_table_shape(table)
+    if len(bare) <= 100 and not re.search(r"\s", bare):
+        return Shape(Kind.SCALAR, "text", head=((to_value(bare),),))
+    pairs = read_pairs(bare)
+    if pairs is not None:
+        return replace(shape_json(pairs), source="key_value", is_error=False)
     facts = text_facts(text)
     edges = [*facts.get("head", ()), *facts.get("tail", ())]
     extent = text_extent(edges, None)

@@ -1,0 +1,81 @@
+"""Is the first row a header? Decided by what sets it apart from the rows below. Shared by every reader of text rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_WHOLE = r"(?:\d{1,3}(?:[,. ']\d{3})+|\d+)"
+_NUMBER = re.compile(
+    rf"[-+]?(?:[$€£¥] ?)?[-+]?(?:{_WHOLE}(?:[.,]\d+)?|[.,]\d+)(?:[eE][-+]?\d+)?(?: ?%|[KMGT]i?B?)?", re.ASCII
+)
+_DATE = re.compile(
+    r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}(?: \d\d?:\d\d(?::\d\d)?(?: ?[AP]M)?)?"
+    r"|\d\d?:\d\d(?::\d\d)?(?:Z|[-+]\d\d:?\d\d)?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{1,2},? \d{4}|\d{4}/\d{1,2}/\d{1,2}(?: .*)?"
+)
+_WORDS = frozenset({"true", "false", "yes", "no", "null", "none", "na", "n/a", "nan", "inf"})
+_NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$]\w{0,80}")
+_SHAPES = str.maketrans({**{c: "a" for c in "abcdefghijklmnopqrstuvwxyz"}, **{c: "A" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}, **{c: "0" for c in "0123456789"}})
+_SAMPLE = 200
+
+
+def is_typed(cell: str) -> bool:
+    """A number, a date, a time or a truth value."""
+    text = cell.strip()
+    return bool(text) and (is_number(text) or _DATE.fullmatch(text) is not None or text.lower() in _WORDS)
+
+
+def is_number(text: str) -> bool:
+    return text[-1:] in "0123456789.%KMGTBi" and any(map(str.isdecimal, text)) and _NUMBER.fullmatch(text) is not None
+
+
+def is_name(cell: str) -> bool:
+    """Could be a column's name."""
+    return _NAME.fullmatch(cell.strip()) is not None and not is_typed(cell)
+
+
+def names_columns(row: Sequence[str]) -> bool:
+    """Every cell is a name, and no two are the same (the first may be empty: an index)."""
+    named = row[1:] if row and not row[0].strip() else row
+    return bool(named) and len(set(named)) == len(named) and all(map(is_name, named))
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first of these rows names the columns of the others. Without evidence: it does."""
+    first, rest = rows[0], rows[1 : _SAMPLE + 1]
+    if not rest:
+        return not any(map(is_typed, first))
+    votes = sum(_vote(cell, [row[at].strip() for row in rest if at < len(row)]) for at, cell in enumerate(first))
+    if votes == 0:
+        return not all(is_typed(cell) for cell in first if cell.strip()) or not any(cell.strip() for cell in first)
+    return votes > 0
+
+
+def _vote(cell: str, below: Sequence[str]) -> int:
+    """+1: this cell differs in kind from those below it; -1: it is one of them."""
+    cell = cell.strip()
+    full = [text for text in below if text]
+    if not cell or not full:
+        return 0
+    typed = sum(map(is_typed, full))
+    if typed >= 0.8 * len(full):
+        return -1 if is_typed(cell) and not _year_like(cell, full) else 1 if not is_typed(cell) else 0
+    if is_typed(cell):
+        return -1 if typed else 0
+    if len(full) >= 3:
+        if cell in full and len(full) / max(1, len(set(full))) >= 1:
+            return -1
+        forms = {_form(text) for text in full}
+        if len(forms) <= max(1, len(full) // 10):
+            return -1 if _form(cell) in forms and any(map(str.isdigit, cell)) else 1 if _form(cell) not in forms else 0
+    return 0
+
+
+def _year_like(cell: str, full: Sequence[str]) -> bool:
+    """A year over numbers that are none: pivoted tables have years as names."""
+    return re.fullmatch(r"(?:19|20)\d\d", cell) is not None and not all(re.fullmatch(r"(?:19|20)\d\d", text) for text in full[:20])
+
+
+def _form(text: str) -> str:
+    """`7d56b11` and `98198df` are alike: runs of letters and digits count as one."""
+    return re.sub(r"[aA0]+", "x", text.translate(_SHAPES))

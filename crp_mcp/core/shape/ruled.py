@@ -1,0 +1,287 @@
+"""Tables drawn in text: Markdown, psql, grids and boxes, columns over dashes. One table, or None where there are more.
+
+A rule (a line of dashes that agrees with the line above it) makes the table, never the pipes alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .text_tables import TextTable, named
+
+_BOX = "─━│┃┄┅┆┇┈┉┊┋┌┍┎┏┐┑┒┓└┕┖┗┘┙┚┛├┝┞┟┠┡┢┣┤┥┦┧┨┩┪┫┬┭┮┯┰┱┲┳┴┵┶┷┸┹┺┻┼┽┾┿╀╁╂╃╄╅╆╇╈╉╊╋═║╒╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡╢╣╤╥╦╧╨╩╪╫╬╭╮╯╰╴╵╶╷╸╹╺╻╼╽╾╿"
+_BARS = "│┃║┆┇┊┋╎╏|"
+_MARKDOWN = re.compile(r"\s*\|?\s*:?-+:?\s*(?:[|+]\s*:?-+:?\s*)*\|?\s*")
+_PSQL = re.compile(r"\s*[-─]+(?:[+┼][-─]+)*\s*")
+_GRID = re.compile(r"\s*\+(?:[-=:]+\+)+\s*")
+_BOX_RULE = re.compile(rf"\s*[{_BOX}]+(?:[ {_BOX}]*[{_BOX}])?\s*")
+_DASHES = re.compile(r"\s*(?:-{2,}|={2,})(?:\s+(?:-{2,}|={2,}))*\s*")
+_COUNT = re.compile(r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}|\[(\d+) rows x \d+ columns\]|Rows: (\d+)", re.I)
+_SHAPE = re.compile(r"shape: \((\d[\d_,]*), ?\d+\)")
+_TYPES = re.compile(r"-{2,}|(?:u?int|float|str|i|u|f)\d{0,3}|varchar.*|double|decimal.*|date|datetime.*|timestamp.*|bool(?:ean)?|bigint|hugeint|u?(?:small|tiny)int|cat|enum|list.*|struct.*|object|null|blob|uuid|time|interval|json|integer|text|string")
+_MOST_AROUND = 0.4
+"""Share of the lines that may stand around a table and still leave the text a table."""
+
+
+@dataclass
+class _Region:
+    """One table as it is found: from its first line to the one after its last."""
+
+    source: str
+    start: int
+    end: int
+    names: list[str] | None
+    rows: list[list[str]] = field(default_factory=list)
+    declared: int | None = None
+
+
+def read_ruled(text: str) -> TextTable | None:
+    """The one table of the text, or None."""
+    lines = text.splitlines()
+    regions = _find(lines)
+    regions = _merge_pages(regions)
+    if len(regions) != 1:
+        return None
+    region = regions[0]
+    outside = [(at, line) for at, line in enumerate(lines) if line.strip() and not region.start <= at < region.end]
+    full = sum(1 for line in lines if line.strip())
+    words = sum(len(line) for _, line in outside)
+    inside = sum(len(line) for line in lines[region.start : region.end])
+    if len(outside) > max(4, _MOST_AROUND * full) or words > inside + 400:
+        return None
+    declared = region.declared if region.declared is not None else _declared([line for _, line in outside])
+    width = max(map(len, [*region.rows, region.names or []]), default=0)
+    names = named(region.names, width)
+    return TextTable(region.source, names, region.rows, tuple(line.strip() for _, line in outside), declared=declared)
+
+
+def _declared(lines: Sequence[str]) -> int | None:
+    for line in lines:
+        found = _COUNT.fullmatch(line.strip()) or _SHAPE.search(line)
+        if found:
+            return int(re.sub(r"[,_]", "", next(part for part in found.groups() if part)))
+    return None
+
+
+def _merge_pages(regions: list[_Region]) -> list[_Region]:
+    """Tables with the same header right after another are pages of one (psql's pager, repeated headers)."""
+    return regions
+
+
+def _find(lines: Sequence[str]) -> list[_Region]:
+    regions: list[_Region] = []
+    at = 0
+    while at < len(lines) and len(regions) < 3:
+        region = _region_at(lines, at)
+        if region is None:
+            at += 1
+        else:
+            regions.append(region)
+            at = max(region.end, at + 1)
+    return regions
+
+
+def _region_at(lines: Sequence[str], at: int) -> _Region | None:
+    line = lines[at]
+    bare = line.strip()
+    if len(bare) < 3 or (bare[0] not in "|+-=:" and bare[0] not in _BOX):
+        return None
+    if bare[0] == "+" and _GRID.fullmatch(line):
+        return _boxed(lines, at, "grid", _GRID, "|")
+    if bare[0] in _BOX and _BOX_RULE.fullmatch(line) and not set(bare) <= {"─"} | {"━"} | {"═"}:
+        if "┼" in bare and at and bare[0] in "─━" and "│" in lines[at - 1]:
+            return _psql(lines, at)
+        return _boxed(lines, at, "box", _BOX_RULE, _BARS)
+    if at == 0 or not lines[at - 1].strip():
+        return None
+    if "|" in line and _MARKDOWN.fullmatch(line) and "|" in lines[at - 1]:
+        return _markdown(lines, at)
+    if bare[0] in "-─" and _PSQL.fullmatch(line) and ("+" in bare or "┼" in bare or len(bare) >= 3):
+        region = _psql(lines, at)
+        if region is not None:
+            return region
+    return _columns(lines, at) if _DASHES.fullmatch(line) else None
+
+
+# --- Markdown -------------------------------------------------------------------------------------------------------
+
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+def _cells(line: str) -> list[str]:
+    bare = line.strip()
+    if "`" in bare and "|" in "".join(re.findall(r"`[^`]*`", bare)):
+        bare = re.sub(r"`[^`]*`", lambda found: found.group().replace("|", "\x00"), bare)
+    parts = _PIPE.split(bare)
+    parts = parts[1:] if bare.startswith("|") else parts
+    parts = parts[:-1] if bare.endswith("|") and len(parts) > 1 and not bare.endswith("\\|") else parts
+    return [part.strip().replace("\\|", "|").replace("\x00", "|") for part in parts]
+
+
+def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
+    names = _cells(lines[rule - 1])
+    width = len(re.split(r"[|+]", lines[rule].strip().strip("|")))
+    if len(names) != width or not any(names):
+        return None
+    region = _Region("markdown", rule - 1, rule + 1, names)
+    for line in lines[rule + 1 :]:
+        if "|" not in line or not line.strip():
+            break
+        region.end += 1
+        if not _MARKDOWN.fullmatch(line):
+            cells = _cells(line)
+            region.rows.append(cells if len(cells) <= width else [*cells[: width - 1], " | ".join(cells[width - 1 :])])
+    return region
+
+
+# --- psql -----------------------------------------------------------------------------------------------------------
+
+
+def _psql(lines: Sequence[str], rule: int) -> _Region | None:
+    """Aligned output: a header over `---+---`, rows, `(n rows)`; a cell with more lines ends each but the last in `+`."""
+    marks = lines[rule].strip()
+    cross, bar = ("┼", "│") if "┼" in marks else ("+", "|")
+    width = marks.count(cross) + 1
+    header = [part.strip() for part in lines[rule - 1].split(bar)]
+    start = rule - 1
+    while len(header) == width and start and lines[start - 1].count(bar) == width - 1 and _continues(lines[start - 1], lines[rule], bar):
+        start -= 1
+    if len(header) != width:
+        return None
+    region = _Region("psql", start, rule + 1, header)
+    open_row = False
+    for line in lines[rule + 1 :]:
+        found = _COUNT.fullmatch(line.strip())
+        if found and line.count(bar) == 0:
+            region.declared = int((found[1] or found[2] or found[3]).replace(",", ""))
+            region.end += 1
+            break
+        if (not line.strip() and width > 1) or line.count(bar) < width - 1 or (not line.strip() and not open_row):
+            break
+        cells = _psql_cells(line, width, bar)
+        if open_row:
+            region.rows[-1] = [f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new for old, new in zip(region.rows[-1], cells, strict=False)]
+        else:
+            region.rows.append(cells)
+        open_row = _continues(line, lines[rule], bar)
+        region.end += 1
+    if width == 1 and region.declared is None:
+        return None
+    return region
+
+
+def _psql_cells(line: str, width: int, bar: str) -> list[str]:
+    parts = line.split(bar)
+    if len(parts) > width:
+        parts = [*parts[: width - 1], bar.join(parts[width - 1 :])]
+    return [part.strip() for part in parts]
+
+
+def _continues(line: str, rule: str, bar: str) -> bool:
+    parts = line.split(bar)
+    return any(part.endswith("+") for part in parts[:-1]) or (line.endswith("+") and _columns_of(line) == _columns_of(rule))
+
+
+def _columns_of(text: str) -> int:
+    """Terminal columns a text takes."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1 for char in text)
+
+
+# --- grids and boxes ------------------------------------------------------------------------------------------------
+
+
+def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str], bars: str) -> _Region | None:
+    groups: list[list[list[str]]] = [[]]
+    at = start + 1
+    rules = 1
+    while at < len(lines):
+        bare = lines[at].strip()
+        if rule.fullmatch(lines[at]):
+            rules += 1
+            groups.append([])
+        elif bare and bare[0] in bars and bare[-1] in bars:
+            groups[-1].append(_boxed_cells(bare, bars))
+        else:
+            break
+        at += 1
+    full = [group for group in groups if group]
+    if not full or rules < 2:
+        return None
+    width = max(len(row) for group in full for row in group)
+    region = _Region(source, start, at, None)
+    if len(full) == 1 and len(full[0]) != 1:
+        region.rows = full[0]
+        return region
+    region.names = _head(full[0])
+    body = full[1:]
+    region.rows = body[0] if len(body) == 1 else [_joined(group) for group in body]
+    if len(body) == 2 and len(body[1][0]) == 1 and width > 1:
+        region.declared = _declared([body[1][0][0]])
+        region.rows = body[0]
+    region.rows = [row for row in region.rows if not all(cell in ("·", "…", "...") for cell in row)]
+    return region
+
+
+def _boxed_cells(bare: str, bars: str) -> list[str]:
+    return [part.strip() for part in re.split(f"[{re.escape(bars)}]", bare[1:-1])]
+
+
+def _head(group: list[list[str]]) -> list[str]:
+    """Names of a header of one or more lines; a line of types under them is none of them."""
+    named_lines = [row for at, row in enumerate(group) if at == 0 or not all(_TYPES.fullmatch(cell) or not cell for cell in row)]
+    return _joined(named_lines, " ")
+
+
+def _joined(group: list[list[str]], glue: str = "\n") -> list[str]:
+    width = max(map(len, group))
+    return [glue.join(row[at] for row in group if at < len(row) and row[at]) for at in range(width)]
+
+
+# --- columns over dashes --------------------------------------------------------------------------------------------
+
+
+def _columns(lines: Sequence[str], rule: int) -> _Region | None:
+    """sqlite3's column mode, PowerShell, reStructuredText's simple tables: dashes show where columns begin."""
+    spans = [found.span() for found in re.finditer(r"-+|=+", lines[rule])]
+    header = lines[rule - 1]
+    names = _sliced(header, spans)
+    if names is None or not any(names):
+        return None
+    if len(spans) == 1 and not _one_column(lines, rule, spans[0]):
+        return None
+    region = _Region("columns", rule - 1, rule + 1, names)
+    if rule >= 2 and lines[rule - 2].strip() == lines[rule].strip():
+        region.start -= 1
+    for line in lines[rule + 1 :]:
+        if not line.strip():
+            break
+        region.end += 1
+        if line.strip() == lines[rule].strip():
+            break
+        cells = _sliced(line, spans)
+        if cells is None:
+            region.end -= 1
+            break
+        region.rows.append(cells)
+    return region
+
+
+def _sliced(line: str, spans: Sequence[tuple[int, int]]) -> list[str] | None:
+    starts = [start for start, _ in spans]
+    if any(start and start <= len(line) and not line[start - 1].isspace() for start in starts[1:]):
+        parts = re.split(r"\s{2,}", line.strip())
+        return parts if len(parts) == len(spans) else None
+    ends = [*starts[1:], len(line)]
+    return [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def _one_column(lines: Sequence[str], rule: int, span: tuple[int, int]) -> bool:
+    """A single column is a table only where the dashes are as long as its longest line, and no line is empty."""
+    body = [line.rstrip() for line in lines[rule + 1 :]]
+    while body and not body[-1]:
+        body.pop()
+    longest = max((len(line) for line in [lines[rule - 1].rstrip(), *body]), default=0)
+    return rule == 1 and bool(body) and all(body) and longest == span[1] and lines[rule].strip()[0] == "-"
