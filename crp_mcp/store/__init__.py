@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .model import (
+from crp_mcp.proof.chain import Head, Record
+from crp_mcp.store.model import (
     CaptureDraft,
     Checkpointed,
     Conversation,
     Counters,
     Filters,
-    Head,
     Leaf,
     Page,
     Pinned,
@@ -16,13 +16,15 @@ from .model import (
     Sealed,
     SealedReceipt,
     SealEntry,
-    StoredRecord,
+    StoredCheckpoint,
+    StoredReceipt,
     StoreStats,
     Stub,
 )
-from .payloads import PayloadReader, PayloadWriter, WrittenPayload
-from .place import default_folder, store_file
-from .sqlite import SqliteStore, open_store
+from crp_mcp.store.payloads import PayloadReader, PayloadWriter, WrittenPayload
+from crp_mcp.store.place import default_folder, store_file
+from crp_mcp.store.ports import Store
+from crp_mcp.store.sqlite import SqliteStore, open_store
 
 __all__ = [
     "CaptureDraft",
@@ -36,13 +38,16 @@ __all__ = [
     "PayloadReader",
     "PayloadWriter",
     "Pinned",
+    "Record",
     "Seal",
     "SealEntry",
     "Sealed",
     "SealedReceipt",
     "SqliteStore",
+    "Store",
     "StoreStats",
-    "StoredRecord",
+    "StoredCheckpoint",
+    "StoredReceipt",
     "Stub",
     "WrittenPayload",
     "default_folder",

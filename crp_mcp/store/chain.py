@@ -5,7 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from .model import Head, Sealed, SealedReceipt, StoredRecord
+from crp_mcp.errors import NotFound
+from crp_mcp.proof.chain import Head, Record
+from crp_mcp.store.ids import number_of
+from crp_mcp.store.model import Sealed, SealedReceipt, StoredCheckpoint, StoredReceipt
 
 _BATCH = 500
 
@@ -16,9 +19,12 @@ def head(db: sqlite3.Connection) -> Head:
     return Head(row[0], row[1]) if row else Head(0, "")
 
 
-def store(db: sqlite3.Connection, sealed: Sealed, *, space_id: int) -> None:
-    """Insert the records and the receipt of one seal. A record out of order is refused: heads must not fork."""
-    expected = head(db).seq
+def store(db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int, own: str | None = None) -> None:
+    """Insert the records and the receipt of one seal. A record that does not follow `after` is refused.
+
+    `own` is the entry the receipt belongs to: that entry leads to it by itself, so it is not indexed as a source.
+    """
+    expected = after.seq
     for record in sealed.records:
         expected += 1
         if record.seq != expected:
@@ -28,28 +34,72 @@ def store(db: sqlite3.Connection, sealed: Sealed, *, space_id: int) -> None:
             (record.seq, record.body, record.hash, record.mac),
         )
     if sealed.receipt is not None:
-        _store_receipt(db, sealed.receipt, space_id)
+        _store_receipt(db, sealed.receipt, space_id, own)
 
 
-def _store_receipt(db: sqlite3.Connection, receipt: SealedReceipt, space_id: int) -> None:
+def _store_receipt(db: sqlite3.Connection, receipt: SealedReceipt, space_id: int, own: str | None) -> None:
+    leaves = [(None if leaf.item == own else leaf.item, leaf.body) for leaf in receipt.leaves]
+    only = leaves[0][1] if len(leaves) == 1 and leaves[0][0] is None else None  # a plain capture: one row less
     receipt_id = db.execute(
-        "INSERT INTO receipt (digest, body, supersedes, space_id) VALUES (?, ?, ?, ?)",
-        (receipt.digest, receipt.body, receipt.supersedes, space_id),
+        "INSERT INTO receipt (digest, body, supersedes, space_id, only_leaf) VALUES (?, ?, ?, ?, ?)",
+        (receipt.digest, receipt.body, receipt.supersedes, space_id, only),
     ).lastrowid
-    db.executemany(
-        "INSERT INTO leaf (receipt_id, idx, item, body) VALUES (?, ?, ?, ?)",
-        [(receipt_id, number, leaf.item, leaf.body) for number, leaf in enumerate(receipt.leaves)],
-    )
+    if only is None:
+        db.executemany(
+            "INSERT INTO leaf (receipt_id, idx, item, body) VALUES (?, ?, ?, ?)",
+            [(receipt_id, number, item, body) for number, (item, body) in enumerate(leaves)],
+        )
 
 
-def records(db: sqlite3.Connection, from_seq: int) -> Iterator[StoredRecord]:
+def records(db: sqlite3.Connection, from_seq: int) -> Iterator[Record]:
     """Yield records from `from_seq` on, a batch at a time, so that no read transaction stays open in between."""
     while True:
         rows = db.execute(
             "SELECT seq, body, hash, mac FROM record WHERE seq >= ? ORDER BY seq LIMIT ?", (from_seq, _BATCH)
         ).fetchall()
         for row in rows:
-            yield StoredRecord(*row)
+            yield Record(*row)
         if len(rows) < _BATCH:
             return
         from_seq = rows[-1][0] + 1
+
+
+def receipt(db: sqlite3.Connection, space_id: int | None, digest: str) -> StoredReceipt:
+    """Return a receipt with its leaves; `space_id` None looks in the whole store.
+
+    Raises:
+        NotFound: there is none with this digest here.
+    """
+    row = db.execute(
+        "SELECT id, body, supersedes, only_leaf FROM receipt WHERE digest = ? AND (? IS NULL OR space_id = ?)",
+        (digest, space_id, space_id),
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"no receipt {digest!r} here")
+    leaves: tuple[bytes, ...] = (row[3],)
+    if row[3] is None:
+        found = db.execute("SELECT body FROM leaf WHERE receipt_id = ? ORDER BY idx", (row[0],)).fetchall()
+        leaves = tuple(leaf[0] for leaf in found)
+    return StoredReceipt(digest, row[1], leaves, row[2])
+
+
+def receipts_on(db: sqlite3.Connection, space_id: int, item: str) -> list[str]:
+    """Return the digests of receipts that have `item` among their sources, and of the item's own, in order."""
+    rows = db.execute(
+        "SELECT r.id, r.digest FROM leaf l JOIN receipt r ON r.id = l.receipt_id WHERE l.item = ? AND r.space_id = ? "
+        "UNION SELECT r.id, r.digest FROM entry e JOIN receipt r ON r.digest = e.receipt "
+        "WHERE e.space_id = ? AND e.scratch_id = ? AND e.number = ? ORDER BY 1",
+        (item, space_id, space_id, item, number_of(item)),
+    ).fetchall()
+    return [row[1] for row in rows]
+
+
+def add_checkpoint(db: sqlite3.Connection, seq: int, body: bytes, at: float) -> None:
+    """Keep a signed checkpoint."""
+    db.execute("INSERT INTO checkpoint (seq, body, created_at) VALUES (?, ?, ?)", (seq, body, at))
+
+
+def checkpoints(db: sqlite3.Connection) -> list[StoredCheckpoint]:
+    """Return the signed checkpoints, by the record they seal."""
+    rows = db.execute("SELECT seq, body, created_at FROM checkpoint ORDER BY seq, id").fetchall()
+    return [StoredCheckpoint(*row) for row in rows]

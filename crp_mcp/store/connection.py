@@ -15,15 +15,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from crp_mcp.errors import StoreBusy, StoreError
-
-from . import place, schema
-from .faults import explain, named
+from crp_mcp.store import place, schema
+from crp_mcp.store.faults import explain, named
 
 PAGE_SIZE = 4096
 WAL_KEEP = 4 * 1024 * 1024
 """Bytes the log file keeps once it has been copied and starts again; more is cut off."""
-WAL_LIMIT = 12 * 1024 * 1024
-"""Bytes at which a writer copies the log itself, after its commit, because nobody was idle enough to do it."""
 _MAGIC = b"SQLite format 3\x00"
 _OLDEST_SQLITE = (3, 37, 0)  # STRICT tables, RETURNING, generated columns
 

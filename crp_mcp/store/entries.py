@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolClass, Volatility
 from crp_mcp.errors import BadRequest, NotFound
-
-from .ids import number_of
-from .model import CaptureDraft, Filters, Stub
+from crp_mcp.store import scopes
+from crp_mcp.store.ids import number_of
+from crp_mcp.store.model import CaptureDraft, Filters, Stub
+from crp_mcp.store.scopes import Place
 
 _OWN = (
     "scratch_id, tool_name, raw_token_count, created_at, freshness_ttl, persistence, provenance_hash, kind, "
@@ -19,10 +20,13 @@ _OWN = (
     "turn_id, stream_id, supersedes, name, receipt, expires_at, form, origin, tool_call_args, summary"
 )
 _COLUMNS = (
-    ", ".join(f"e.{column}" for column in _OWN.split(", ")) + ", s.tenant, s.project, c.name, e.seq, "
+    ", ".join(f"e.{column}" for column in _OWN.split(", ")) + ", t.name, s.project, c.name, e.seq, "
     "(SELECT group_concat(DISTINCT turn) FROM reference r WHERE r.entry_seq = e.seq)"
 )
-_FROM = "FROM entry e JOIN conversation c ON c.id = e.conversation_id JOIN space s ON s.id = e.space_id"
+_FROM = (
+    "FROM entry e JOIN conversation c ON c.id = e.conversation_id JOIN space s ON s.id = e.space_id "
+    "JOIN tenant t ON t.id = s.tenant_id"
+)
 _NARROW = f"SELECT {_COLUMNS}, NULL {_FROM}"
 _WHOLE = f"SELECT {_COLUMNS}, structured {_FROM}"
 
@@ -32,74 +36,34 @@ _INSERT_COLUMNS = (
     "stored_bytes, raw_token_count, sent_tokens, turn_id, tool_name, server, label, form, scratch_id, stream_id, "
     "supersedes, provenance_hash, receipt, salt, call_hash, tool_call_args, summary, structured"
 )
-_INSERT = f"INSERT INTO entry ({_INSERT_COLUMNS}) VALUES ({', '.join('?' * (_INSERT_COLUMNS.count(',') + 1))})"
+_INSERT = (
+    f"INSERT OR ROLLBACK INTO entry ({_INSERT_COLUMNS}) VALUES ({', '.join('?' * (_INSERT_COLUMNS.count(',') + 1))})"
+)
 
 
-def to_json(value: Mapping[str, Any] | None) -> str | None:
-    """Return JSON text; ASCII only, so that no lone surrogate of an argument can refuse to be stored."""
-    return None if value is None else json.dumps(value, separators=(",", ":"))
-
-
-def space_of(db: sqlite3.Connection, scope: Scope) -> int | None:
-    """Return the id of tenant + project, or None if nothing was ever stored there."""
-    row = db.execute("SELECT id FROM space WHERE tenant = ? AND project = ?", (scope.tenant, scope.project)).fetchone()
-    return row[0] if row else None
-
-
-def conversation_of(db: sqlite3.Connection, scope: Scope) -> tuple[int, int] | None:
-    """Return (space id, conversation id), or None if the conversation is not known."""
-    return db.execute(  # type: ignore[no-any-return]
-        "SELECT s.id, c.id FROM space s JOIN conversation c ON c.space_id = s.id AND c.name = ? "
-        "WHERE s.tenant = ? AND s.project = ?",
-        (scope.conversation, scope.tenant, scope.project),
-    ).fetchone()
-
-
-def ensure_conversation(db: sqlite3.Connection, scope: Scope, now: float, host_key: str | None) -> tuple[int, int]:
-    """Return (space id, conversation id), made where missing. A host key that is new replaces none."""
-    known = conversation_of(db, scope)
-    if known is None:
-        space = space_of(db, scope)
-        if space is None:
-            space = db.execute(
-                "INSERT INTO space (tenant, project) VALUES (?, ?)", (scope.tenant, scope.project)
-            ).lastrowid
-        db.execute(
-            "INSERT INTO conversation (space_id, name, host_key, created_at, last_used_at) VALUES (?, ?, ?, ?, ?)",
-            (space, scope.conversation, host_key, now, now),
-        )
-        known = conversation_of(db, scope)
-        assert known is not None
-    return known
-
-
-def next_number(db: sqlite3.Connection, tenant: str) -> int:
-    """Take the tenant's next number. It only ever grows, so an id is never used twice."""
-    row = db.execute(
-        "INSERT INTO tenant (name, last_number) VALUES (?, 1) "
-        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number",
-        (tenant,),
-    ).fetchall()
-    return int(row[0][0])
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+"""ASCII only, so that no lone surrogate in an argument can refuse to be stored."""
 
 
 def insert_entry(
     db: sqlite3.Connection,
     draft: CaptureDraft,
     entry: Entry,
-    where: tuple[int, int],
+    where: Place,
     seq: int,
     stored_bytes: int,
+    sent_tokens: int | None,
 ) -> None:
-    space, conversation = where
+    # Exact str and int throughout: sqlite3 binds an enum or a bool by a slow detour.
     row = (
-        seq, number_of(entry.scratch_id), space, conversation, entry.payload_id, entry.created_at, entry.expires_at,
-        entry.created_at, entry.kind, entry.tool_class, entry.persistence, entry.origin, entry.volatility,
-        entry.freshness_ttl, entry.is_error, entry.inline, entry.partial, entry.rows, entry.rows_total,
-        entry.payload_bytes, stored_bytes, entry.raw_token_count, draft.sent_tokens, entry.turn_id, entry.tool_name,
-        entry.server, entry.label, entry.form, entry.scratch_id, entry.stream_id, entry.supersedes,
-        entry.provenance_hash, entry.receipt, draft.salt, draft.call_hash, to_json(entry.tool_call_args),
-        entry.summary, to_json(entry.structured),
+        seq, number_of(entry.scratch_id), where.space, where.conversation, entry.payload_id, entry.created_at,
+        entry.expires_at, entry.created_at, entry.kind.value, entry.tool_class.value, entry.persistence.value,
+        entry.origin, entry.volatility.value, entry.freshness_ttl, int(entry.is_error), int(entry.inline),
+        int(entry.partial), entry.rows, entry.rows_total, entry.payload_bytes, stored_bytes, entry.raw_token_count,
+        sent_tokens, entry.turn_id, entry.tool_name, entry.server, entry.label, entry.form, entry.scratch_id,
+        entry.stream_id, entry.supersedes, entry.provenance_hash, entry.receipt, draft.salt, draft.call_hash,
+        _encode(entry.tool_call_args), entry.summary,
+        None if entry.structured is None else _encode(entry.structured),
     )  # fmt: skip
     db.execute(_INSERT, row)
 
@@ -150,7 +114,7 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 def find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Entry] | None:
     """Return (seq, entry) of an id or pinned name within tenant + project, or None."""
-    space = space_of(db, scope)
+    space = scopes.space_of(db, scope)
     if space is None:
         return None
     number = number_of(reference)
@@ -173,19 +137,24 @@ def must_find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int
     stub = find_stub(db, scope, reference)
     if stub is not None:
         raise NotFound(f"{stub.scratch_id} is gone ({stub.why}): call {stub.tool_name} again for its data")
-    raise NotFound(f"no entry {reference!r} here: `scratch_list` shows what there is")
+    raise unknown(reference)
+
+
+def unknown(reference: str) -> NotFound:
+    """Return the error for an id or name that never was here."""
+    return NotFound(f"no entry {reference!r} here: `scratch_list` shows what there is")
 
 
 def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | None:
     """Return what is left of an entry that is gone, by its id or its last pinned name."""
-    space = space_of(db, scope)
+    space = scopes.space_of(db, scope)
     if space is None:
         return None
     number = number_of(reference)
     column, value = ("number", number) if number is not None else ("name", reference)
     row = db.execute(
         "SELECT scratch_id, t.server, tool_name, kind, tool_class, t.created_at, gone_at, why, t.rows, "
-        "t.payload_bytes, t.name, tool_call_args, provenance_hash, summary, s.tenant, s.project, c.name "
+        "t.payload_bytes, t.name, tool_call_args, provenance_hash, summary, t.name, s.project, c.name "
         "FROM stub t JOIN space s ON s.id = t.space_id LEFT JOIN conversation c ON c.id = t.conversation_id "
         f"WHERE t.space_id = ? AND t.{column} = ? ORDER BY t.id DESC LIMIT 1",
         (space, value),
@@ -194,7 +163,7 @@ def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | No
         return None
     return Stub(
         scratch_id=row[0],
-        scope=Scope(row[14], row[15], row[16] or ""),
+        scope=Scope(scope.tenant, scope.project, row[14]),
         server=row[1],
         tool_name=row[2],
         kind=Kind(row[3]),
@@ -248,13 +217,13 @@ def select(
     where = _conditions(filters)
     index = ""
     if within == "conversation":
-        known = conversation_of(db, scope) if scope else None
+        known = scopes.conversation_of(db, scope) if scope else None
         if known is None:
             return []
-        where.insert(0, ("e.conversation_id = ?", known[1]))
+        where.insert(0, ("e.conversation_id = ?", known.conversation))
         index = f"INDEXED BY {_index_for(filters)}"
     elif within == "project":
-        where.insert(0, ("e.space_id = ?", space_of(db, scope) if scope else None))
+        where.insert(0, ("e.space_id = ?", scopes.space_of(db, scope) if scope else None))
     elif within != "store":
         raise BadRequest(f"within: {within!r} is not one of conversation, project, store")
     if before is not None:
@@ -270,6 +239,16 @@ def select(
     values = [value for _, value in where]
     rows = db.execute(f"{_NARROW} WHERE e.seq IN ({chosen}) ORDER BY e.seq DESC", (*values, limit)).fetchall()
     return [(row[-3], entry_of(row)) for row in rows]
+
+
+def expired(db: sqlite3.Connection, now: float, limit: int) -> list[Entry]:
+    """Return entries whose retention epoch has passed, the longest expired first; 0 means none was set."""
+    rows = db.execute(
+        f"{_NARROW} WHERE e.seq IN (SELECT seq FROM entry INDEXED BY entry_expiry WHERE expires_at > 0 "
+        "AND expires_at <= ? ORDER BY expires_at LIMIT ?) ORDER BY e.expires_at, e.seq",
+        (now, limit),
+    ).fetchall()
+    return [entry_of(row) for row in rows]
 
 
 def remove(db: sqlite3.Connection, seq: int, *, why: str, at: float, erase: bool) -> int:

@@ -4,48 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolClass, Volatility
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of the audit chain. `seq` 0 and `hash` "" mean an empty chain."""
-
-    seq: int
-    hash: str
-
-
-class RecordLike(Protocol):
-    """One linked audit record. The store keeps its bytes and never looks inside."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def hash(self) -> str: ...
-    @property
-    def mac(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """An audit record as it comes back out."""
-
-    seq: int
-    body: bytes
-    hash: str
-    mac: str
+from crp_mcp.proof.chain import Head, Record
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One source item of a receipt: the leaf's exact bytes, and the id of the item it stands for."""
+    """One source item of a receipt: the leaf's exact bytes, and the id of the item it stands for.
+
+    For the entry the receipt belongs to, `item` may be None: that entry leads to its receipt by itself.
+    """
 
     body: bytes
-    item: str
+    item: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +32,36 @@ class SealedReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
-    """What a seal callback returns: the records linked to the head it was given, and a receipt if one was signed."""
+class StoredReceipt:
+    """A receipt as it comes back out: signed bytes and leaves exactly as stored."""
 
-    records: Sequence[RecordLike] = ()
+    digest: str
+    body: bytes
+    leaves: tuple[bytes, ...]
+    supersedes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """A signed head of the audit chain, as stored."""
+
+    seq: int
+    body: bytes
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What a seal callback returns: the records linked to the head it was given, and a receipt if one was signed.
+
+    A summary that names the entry's id may be made in the callback too, which spares reserving the id beforehand; only
+    for what takes well under a millisecond, since other writers wait.
+    """
+
+    records: Sequence[Record] = ()
     receipt: SealedReceipt | None = None
+    summary: str | None = None
+    sent_tokens: int | None = None
 
 
 Seal = Callable[[Head], Sealed]

@@ -1,30 +1,24 @@
-"""Payload bytes as chunks of 256 KiB, zstd where that pays: writing in pieces, reading any slice.
+"""Payload bytes as chunks of 256 KiB: writing in pieces, reading any slice.
 
-Chunks are numbered inside the payload, so the chunk of an offset is a division and a slice touches only its own.
-Payloads are never shared between entries: what is purged is gone (see docs/decisions/0002-store.md).
+Chunks are numbered inside the payload, so the chunk of an offset is a division and a slice touches only its own; the
+only chunk of a small payload stands in the payload's own row. Payloads are never shared between entries: what is
+purged is gone (see docs/decisions/0002-store.md).
 """
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from crp_mcp.errors import NotFound, StoreError
+from crp_mcp.store import codec
+from crp_mcp.store.codec import CHUNK_BYTES, Chunk
+from crp_mcp.store.schema import CHUNK_BITS
 
-from .schema import CHUNK_BITS
-
-CHUNK_BYTES = 256 * 1024
 BATCH_BYTES = 1024 * 1024
 """Stored bytes kept in memory; more is written in a short transaction of its own, so that nobody waits long."""
-RAW, ZSTD = 0, 1
-_WORTH_IT = 2048
-"""Smaller chunks are kept as they are: a database page is 4 KiB, and zstandard need not be loaded for them."""
-
-Chunk = tuple[int, bytes]
-"""Codec and stored bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +36,6 @@ class WrittenPayload:
     @property
     def provenance_hash(self) -> str:
         return "sha256:" + self.sha256.hex()
-
-
-def _compressor() -> Any:
-    import zstandard
-
-    return zstandard.ZstdCompressor(level=1, write_checksum=True)
 
 
 class PayloadWriter:
@@ -69,7 +57,6 @@ class PayloadWriter:
         self._pending: list[Chunk] = []
         self._pending_bytes = 0
         self._written = 0
-        self._zstd: Any = None
         self._open = True
 
     def write(self, piece: bytes | bytearray | memoryview) -> None:
@@ -126,20 +113,12 @@ class PayloadWriter:
         return first, chunks
 
     def _add(self, raw: bytearray | memoryview) -> None:
-        codec, data = self._pack(raw)
-        self._pending.append((codec, data))
-        self._pending_bytes += len(data)
-        self.stored_bytes += len(data)
+        chunk = codec.pack(raw)
+        self._pending.append(chunk)
+        self._pending_bytes += len(chunk[1])
+        self.stored_bytes += len(chunk[1])
         if self._pending_bytes >= BATCH_BYTES:
             self._spill(self)
-
-    def _pack(self, raw: bytearray | memoryview) -> Chunk:
-        if len(raw) > _WORTH_IT:
-            self._zstd = self._zstd or _compressor()
-            packed: bytes = self._zstd.compress(raw)
-            if len(packed) < len(raw) * 0.9:
-                return ZSTD, packed
-        return RAW, bytes(raw)
 
     def __enter__(self) -> PayloadWriter:
         return self
@@ -149,11 +128,12 @@ class PayloadWriter:
             self.abort()
 
 
-def insert_chunks(db: sqlite3.Connection, payload_id: int, first: int, chunks: list[Chunk] | tuple[Chunk, ...]) -> None:
+def insert_chunks(db: sqlite3.Connection, payload_id: int, first: int, chunks: Sequence[Chunk]) -> None:
+    """Insert consecutive chunks of a payload, the first of them number `first`."""
     base = (payload_id << CHUNK_BITS) + first
     db.executemany(
         "INSERT INTO chunk (id, codec, data) VALUES (?, ?, ?)",
-        [(base + number, codec, data) for number, (codec, data) in enumerate(chunks)],
+        [(base + number, how, data) for number, (how, data) in enumerate(chunks)],
     )
 
 
@@ -161,21 +141,21 @@ class PayloadReader:
     """Slices of one payload, which never changes; keeps the chunk it read last. Make one for each request."""
 
     def __init__(self, connection: Callable[[], sqlite3.Connection], payload_id: int) -> None:
-        row = (
-            connection()
-            .execute("SELECT raw_bytes, chunk_bytes, sha256 FROM payload WHERE id = ? AND owner IS NULL", (payload_id,))
-            .fetchone()
+        row = connection().execute(
+            "SELECT raw_bytes, chunk_bytes, sha256, codec, data FROM payload WHERE id = ? AND owner IS NULL",
+            (payload_id,),
         )
-        if row is None:
+        found = row.fetchone()
+        if found is None:
             raise NotFound("the payload is gone: it was evicted, expired or purged")
-        self.size: int = row[0]
-        self.sha256: bytes = row[2]
-        self._chunk_bytes: int = row[1]
+        self.size: int = found[0]
+        self.sha256: bytes = found[2]
+        self._chunk_bytes: int = found[1]
+        self._only: Chunk | None = None if found[4] is None else (found[3], found[4])
         self._connection = connection
         self._id = payload_id
         self._number = -1
         self._chunk = b""
-        self._zstd: Any = None
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; short at the end, empty past it.
@@ -210,30 +190,19 @@ class PayloadReader:
             raise StoreError(f"payload {self._id} is damaged: its bytes no longer have the hash they were stored with")
 
     def _load(self, number: int) -> bytes:
-        if number == self._number:
-            return self._chunk
-        key = (self._id << CHUNK_BITS) + number
-        row = self._connection().execute("SELECT codec, data FROM chunk WHERE id = ?", (key,)).fetchone()
-        if row is None:
-            raise self._missing(number)
-        chunk = row[1] if row[0] == RAW else self._unpack(row[1], number)
-        if len(chunk) != min(self._chunk_bytes, self.size - number * self._chunk_bytes):
-            raise StoreError(f"payload {self._id} is damaged: chunk {number} has the wrong length")
-        self._number, self._chunk = number, chunk
+        if number != self._number:
+            how, data = self._only or self._fetch(number)
+            size = min(self._chunk_bytes, self.size - number * self._chunk_bytes)
+            self._chunk = codec.unpack(how, data, size, f"payload {self._id}, chunk {number},")
+            self._number = number
         return self._chunk
 
-    def _unpack(self, data: bytes, number: int) -> bytes:
-        import zstandard
-
-        self._zstd = self._zstd or zstandard.ZstdDecompressor()
-        try:
-            unpacked: bytes = self._zstd.decompress(data, max_output_size=self._chunk_bytes)
-        except zstandard.ZstdError as error:
-            raise StoreError(f"payload {self._id} is damaged: chunk {number} cannot be unpacked") from error
-        return unpacked
-
-    def _missing(self, number: int) -> Exception:
-        row = self._connection().execute("SELECT 1 FROM payload WHERE id = ? AND owner IS NULL", (self._id,)).fetchone()
-        if row is None:
-            return NotFound("the payload is gone: it was evicted, expired or purged while it was read")
-        return StoreError(f"payload {self._id} is damaged: chunk {number} is missing")
+    def _fetch(self, number: int) -> Chunk:
+        db = self._connection()
+        key = (self._id << CHUNK_BITS) + number
+        row = db.execute("SELECT codec, data FROM chunk WHERE id = ?", (key,)).fetchone()
+        if row is not None:
+            return row[0], row[1]
+        if db.execute("SELECT 1 FROM payload WHERE id = ? AND owner IS NULL", (self._id,)).fetchone() is None:
+            raise NotFound("the payload is gone: it was evicted, expired or purged while it was read")
+        raise StoreError(f"payload {self._id} is damaged: chunk {number} is missing")

@@ -92,11 +92,26 @@ _CHUNKS = (
         chunk_bytes INTEGER NOT NULL,
         sha256 BLOB NOT NULL,
         owner TEXT,
-        lease_until REAL
+        lease_until REAL,
+        codec INTEGER,
+        data BLOB
     ) STRICT
     """,
     "CREATE INDEX payload_upload ON payload (lease_until) WHERE owner IS NOT NULL",
     "CREATE TABLE chunk (id INTEGER PRIMARY KEY, codec INTEGER NOT NULL, data BLOB NOT NULL) STRICT",
+)
+
+_LEAVES = (
+    """
+    CREATE TABLE leaf (
+        receipt_id INTEGER NOT NULL,
+        idx INTEGER NOT NULL,
+        item TEXT,
+        body BLOB NOT NULL,
+        PRIMARY KEY (receipt_id, idx)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX leaf_item ON leaf (item) WHERE item IS NOT NULL",
 )
 
 _COUNTED = ("entries", "pinned", "payload_bytes", "stored_bytes", "raw_tokens", "tokens_saved")
@@ -114,15 +129,20 @@ def _count_of(row: str) -> tuple[str, ...]:
 
 
 def _count_triggers() -> tuple[str, ...]:
-    """Keep the counters of the conversation and of the store equal to what the entry table holds."""
+    """Keep the counters of the conversation and of the store equal to what the entry table holds.
+
+    What changes with every capture stands in one small b-tree, `tally`, so that a capture rewrites one page of it:
+    row 0 is the store, row n conversation n, row -n tenant n. `last_number` is the store's last entry or payload
+    number, and the tenant's last scratch_id.
+    """
     new, old = _count_of("NEW"), _count_of("OLD")
 
     def triggers(name: str, event: str, changes: list[str], row: str, used: str = "") -> str:
         sets = ", ".join(changes)
         return (
             f"CREATE TRIGGER {name} AFTER {event} ON entry BEGIN "
-            f"UPDATE conversation SET {used}{sets} WHERE id = {row}.conversation_id; "
-            f"UPDATE total SET {sets}; END"
+            f"UPDATE tally SET {used}{sets} WHERE id = 0; "
+            f"UPDATE tally SET {used}{sets} WHERE id = {row}.conversation_id; END"
         )
 
     used = "last_used_at = max(last_used_at, NEW.created_at), "
@@ -152,25 +172,24 @@ def _table(
 def _first(db: Database) -> None:
     """Everything of the first release; turns, facts, stubs and streams are filled by later rooms."""
     counters: dict[str, type] = dict.fromkeys(_COUNTED, int)
-    zero = dict.fromkeys(_COUNTED, 0)
+    zero = dict.fromkeys(("last_number", "last_used_at", *_COUNTED), 0)
 
     table = partial(_table, db)
-    table("tenant", {"name": str, "last_number": int}, "name")
-    table("space", {"id": int, "tenant": str, "project": str}, "id")
-    db.table("space").create_index(["tenant", "project"], unique=True)
-    columns: dict[str, type] = {
-        "id": int,
-        "space_id": int,
-        "name": str,
-        "host_key": str,
-        "created_at": float,
-        "last_used_at": float,
-    }
-    table("conversation", columns | counters, "id", ("host_key",), defaults=zero)
+    table("tenant", {"id": int, "name": str}, "id")
+    db.table("tenant").create_index(["name"], unique=True)
+    table("space", {"id": int, "tenant_id": int, "project": str}, "id")
+    db.table("space").create_index(["tenant_id", "project"], unique=True)
+    table(
+        "conversation",
+        {"id": int, "space_id": int, "name": str, "host_key": str, "created_at": float},
+        "id",
+        ("host_key",),
+    )
     db.table("conversation").create_index(["space_id", "name"], unique=True)
-    db.table("conversation").create_index(["host_key", "last_used_at"])
-    table("total", {"id": int, "last_entry": int, "last_payload": int} | counters, "id", defaults=zero)
-    db.table("total").insert({"id": 1, "last_entry": 0, "last_payload": 0})
+    db.table("conversation").create_index(["host_key"])
+    columns: dict[str, type] = {"id": int, "last_number": int, "last_used_at": float}
+    table("tally", columns | counters, "id", defaults=zero)
+    db.table("tally").insert({"id": 0})
     for statement in (_ENTRY, *_ENTRY_INDEXES, *_CHUNKS, *_count_triggers()):
         db.execute(statement)
     _proof_tables(db, table)
@@ -181,12 +200,11 @@ def _proof_tables(db: Database, table: Callable[..., None]) -> None:
     table("record", {"seq": int, "body": bytes, "hash": str, "mac": str}, "seq")
     table("checkpoint", {"id": int, "seq": int, "body": bytes, "created_at": float}, "id")
     db.table("checkpoint").create_index(["seq"])
-    table(
-        "receipt", {"id": int, "digest": str, "body": bytes, "supersedes": str, "space_id": int}, "id", ("supersedes",)
-    )
+    receipt = {"id": int, "digest": str, "body": bytes, "supersedes": str, "space_id": int, "only_leaf": bytes}
+    table("receipt", receipt, "id", ("supersedes", "only_leaf"))
     db.table("receipt").create_index(["digest"], unique=True)
-    table("leaf", {"receipt_id": int, "idx": int, "item": str, "body": bytes}, ("receipt_id", "idx"))
-    db.table("leaf").create_index(["item"])
+    for statement in _LEAVES:
+        db.execute(statement)
 
 
 def _later_tables(db: Database, table: Callable[..., None]) -> None:

@@ -8,30 +8,32 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from crp_mcp.core.model import Entry, Persistence, Scope
-from crp_mcp.errors import BadRequest, NotFound
-
-from . import chain, connection, entries, ids, place, uploads
-from .faults import named
-from .model import (
+from crp_mcp.core.model import Entry, Scope
+from crp_mcp.errors import BadRequest
+from crp_mcp.proof.chain import Head, Record
+from crp_mcp.store import chain, connection, entries, ids, mutate, numbers, place, scopes, upkeep, uploads
+from crp_mcp.store.faults import named
+from crp_mcp.store.model import (
     CaptureDraft,
     Checkpointed,
+    Conversation,
+    Counters,
     Filters,
-    Head,
     Page,
     Pinned,
     Seal,
-    Sealed,
     SealEntry,
-    StoredRecord,
+    StoredCheckpoint,
+    StoredReceipt,
+    StoreStats,
     Stub,
 )
-from .payloads import PayloadReader, PayloadWriter, WrittenPayload
+from crp_mcp.store.payloads import PayloadReader, PayloadWriter, WrittenPayload
 
 T = TypeVar("T")
 _ANY = Filters()
@@ -40,20 +42,24 @@ BUSY_SECONDS = 10.0
 
 
 class SqliteStore:
-    """One store file. Make it with `open_store`; close it once, when nothing uses it any more."""
+    """One store file. Make it with `open_store`; close it once, when nothing uses it any more.
+
+    What each operation promises is said in `ports.Store`.
+    """
 
     def __init__(self, path: Path, *, busy_seconds: float, clock: Callable[[], float]) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
         self._clock = clock
         self._connections = connection.Connections(path, busy_seconds)
+        self._valve = upkeep.Valve(path)
 
-    # -- writing ---------------------------------------------------------------------------------------------------
+    # -- capture
 
     def reserve_id(self, tenant: str, slug: str) -> str:
-        """Take the tenant's next id, `scratch_<slug>_<NNN>`. It is never given again, used or not."""
+        """Take the tenant's next id."""
         with self._write() as db:
-            return ids.make_id(slug, entries.next_number(db, tenant))
+            return ids.make_id(slug, numbers.next_of_tenant(db, scopes.ensure_tenant(db, tenant)))
 
     def open_payload(self) -> PayloadWriter:
         """Return a writer for one payload of any size."""
@@ -66,59 +72,35 @@ class SqliteStore:
             return writer.close()
 
     def commit_capture(self, draft: CaptureDraft, payload: WrittenPayload, seal: SealEntry) -> Entry:
-        """Store one result: entry, payload, audit records and receipt together, or nothing of it.
-
-        `seal` gets the chain's head and the entry as it will be stored (receipt None), and returns what it linked and
-        signed; it runs inside the transaction, so heads never fork.
-
-        Raises:
-            StoreBusy: the write lock was not to be had in time.
-            StoreError: the file cannot be written (full, damaged, not writable), or the upload was given up.
-        """
+        """Store one result, or nothing of it."""
         with self._write() as db:
-            where = entries.ensure_conversation(db, draft.scope, draft.created_at, draft.host_key)
-            scratch_id = draft.scratch_id or ids.make_id(draft.slug, entries.next_number(db, draft.scope.tenant))
-            payload_id = uploads.finish(db, payload)
-            entry = _entry(draft, scratch_id, payload, payload_id)
-            sealed = seal(chain.head(db), entry)
-            chain.store(db, sealed, space_id=where[0])
-            if sealed.receipt is not None:
-                entry = replace(entry, receipt=sealed.receipt.digest)
-            seq = _next_entry(db)
-            entries.insert_entry(db, draft, entry, where, seq, payload.stored_bytes)
-            return entry
+            entry = mutate.capture(db, draft, payload, seal)
+        self._relieve(db)
+        return entry
 
-    def append(self, seal: Seal, mutate: Callable[[sqlite3.Connection], T], scope: Scope | None = None) -> T:
-        """Run `mutate` and store the records of `seal` in one transaction; returns what `mutate` returned."""
+    # -- change
+
+    def append(self, seal: Seal, change: Callable[[sqlite3.Connection], T], scope: Scope | None = None) -> T:
+        """Run `change` and store its audit record."""
         with self._write() as db:
-            result = mutate(db)
-            space = entries.space_of(db, scope) if scope else None
-            chain.store(db, seal(chain.head(db)), space_id=space or 0)
+            result = change(db)
+            head = chain.head(db)
+            space = scopes.space_of(db, scope) if scope else None
+            chain.store(db, head, seal(head), space_id=space or 0)
             return result
 
     def set_summary(
         self, scope: Scope, scratch_id: str, summary: str, sent_tokens: int | None, seal: SealEntry
     ) -> Entry:
-        """Give an entry its summary and receipt. The first one stays: a summary once sent never changes."""
+        """Give an entry its summary and receipt; the first one stays."""
         with self._write() as db:
-            seq, entry = entries.must_find(db, scope, scratch_id)
-            if entry.summary is not None:
-                return entry
-            entry = replace(entry, summary=summary)
-            sealed = self._seal(db, seal, entry, seq)
-            digest = sealed.receipt.digest if sealed.receipt else entry.receipt
-            db.execute(
-                "UPDATE entry SET summary = ?, receipt = ?, sent_tokens = coalesce(?, sent_tokens) WHERE seq = ?",
-                (summary, digest, sent_tokens, seq),
-            )
-            return replace(entry, receipt=digest)
+            return mutate.set_summary(db, scope, scratch_id, summary, sent_tokens, seal)
 
     def set_token_count(self, scope: Scope, scratch_id: str, count: int) -> None:
-        """Fill in a token count that was not known at capture; one that is known stays."""
+        """Fill in a token count that was not known at capture."""
         with self._write() as db:
-            seq, entry = entries.must_find(db, scope, scratch_id)
-            if entry.raw_token_count is None:
-                db.execute("UPDATE entry SET raw_token_count = ? WHERE seq = ?", (count, seq))
+            seq, _ = entries.must_find(db, scope, scratch_id)
+            db.execute("UPDATE entry SET raw_token_count = ? WHERE seq = ? AND raw_token_count IS NULL", (count, seq))
 
     def pin(
         self,
@@ -130,63 +112,32 @@ class SqliteStore:
         reason: str | None = None,
         expires_at: int | None = None,
     ) -> Pinned:
-        """Protect an entry from eviction and give it a name, unique within tenant + project.
-
-        A name another entry had moves here; that entry stays pinned and is reported.
-
-        Raises:
-            NotFound: no such entry. BadRequest: a name that looks like an id, or is empty.
-        """
+        """Protect an entry from eviction and give it a name."""
         if name is not None and (not name.strip() or ids.number_of(name) is not None):
             raise BadRequest(f"name: {name!r} cannot be a name; give one that is not empty and not a scratch_id")
         with self._write() as db:
-            seq, entry = entries.must_find(db, scope, reference)
-            taken = entries.find(db, scope, name) if name is not None else None
-            if taken is not None and taken[0] != seq:
-                db.execute("UPDATE entry SET name = NULL WHERE seq = ?", (taken[0],))
-            entry = replace(
-                entry,
-                persistence=Persistence.PINNED,
-                name=name if name is not None else entry.name,
-                expires_at=entry.expires_at if expires_at is None else max(entry.expires_at, expires_at),
-            )
-            self._seal(db, seal, entry, seq)
-            db.execute(
-                "UPDATE entry SET persistence = 'PINNED', name = ?, expires_at = ?, pin_reason = ? WHERE seq = ?",
-                (entry.name, entry.expires_at, reason, seq),
-            )
-            return Pinned(entry, taken[1].scratch_id if taken is not None and taken[0] != seq else None)
+            return mutate.pin(db, scope, reference, seal, name, reason, expires_at)
 
     def unpin(self, scope: Scope, reference: str, seal: SealEntry) -> Entry:
-        """Take the pin and the name off an entry; on one that is not pinned nothing happens and nothing is recorded."""
+        """Take pin and name off an entry."""
         with self._write() as db:
-            seq, entry = entries.must_find(db, scope, reference)
-            if entry.persistence is not Persistence.PINNED:
-                return entry
-            entry = replace(entry, persistence=Persistence.EPHEMERAL, name=None)
-            self._seal(db, seal, entry, seq)
-            db.execute(
-                "UPDATE entry SET persistence = 'EPHEMERAL', name = NULL, pin_reason = NULL WHERE seq = ?", (seq,)
-            )
-            return entry
+            return mutate.unpin(db, scope, reference, seal)
 
-    # -- reading ---------------------------------------------------------------------------------------------------
+    def remove(self, scope: Scope, reference: str, seal: SealEntry, *, why: str, at: float, erase: bool) -> Stub:
+        """Take an entry out and leave a stub."""
+        with self._write() as db:
+            return mutate.remove(db, scope, reference, seal, why, at, erase)
+
+    # -- read
 
     def get(self, scope: Scope, reference: str) -> Entry | Stub:
-        """Return the entry of an id or pinned name within tenant + project, or the stub of one that is gone.
-
-        Raises:
-            NotFound: it never was here.
-        """
-        with named(self.path):
-            db = self._connections.get()
+        """Return an entry by id or pinned name, or the stub of one that is gone."""
+        with self._read() as db:
             found = entries.find(db, scope, reference)
-            if found is not None:
-                return found[1]
-            stub = entries.find_stub(db, scope, reference)
-        if stub is None:
-            raise NotFound(f"no entry {reference!r} here: `scratch_list` shows what there is")
-        return stub
+            answer = found[1] if found is not None else entries.find_stub(db, scope, reference)
+        if answer is None:
+            raise entries.unknown(reference)
+        return answer
 
     def list(
         self,
@@ -197,76 +148,134 @@ class SqliteStore:
         limit: int = 50,
         within: str = "conversation",
     ) -> Page:
-        """Return entries newest first, without `structured` (see `get`). New captures do not disturb a cursor.
-
-        `within`: `conversation`, `project` (tenant + project), or `store` (the operator's view; scope may be None).
-
-        Raises:
-            BadRequest: a cursor that is not one of ours, a limit under 1, an unknown `within`.
-        """
+        """Return a page of entries, newest first, without `structured`."""
         if limit < 1:
             raise BadRequest(f"limit: {limit} is too small, 1 is the least")
         before = None if cursor is None else _parse_cursor(cursor)
-        with named(self.path):
-            rows = entries.select(self._connections.get(), scope, filters, before, limit + 1, within)
+        with self._read() as db:
+            rows = entries.select(db, scope, filters, before, limit + 1, within)
         more = len(rows) > limit
         return Page(tuple(entry for _, entry in rows[:limit]), f"s{rows[limit - 1][0]}" if more else None)
 
     def latest(self, scope: Scope, *, filters: Filters = _ANY) -> Entry | None:
-        """Return the newest captured entry of the conversation that the filters allow. Derived ones are never it."""
-        page = self.list(scope, filters=replace(filters, origin="capture"), limit=1)
-        return page.entries[0] if page.entries else None
+        """Return the newest captured entry the filters allow."""
+        with self._read() as db:
+            rows = entries.select(db, scope, replace(filters, origin="capture"), None, 1, "conversation")
+        return rows[0][1] if rows else None
+
+    def expired(self, now: float, limit: int = 50) -> tuple[Entry, ...]:
+        """Return entries whose retention epoch has passed."""
+        with self._read() as db:
+            return tuple(entries.expired(db, now, limit))
+
+    def salt(self, scope: Scope, reference: str) -> bytes:
+        """Return the entry's salt."""
+        with self._read() as db:
+            seq, _ = entries.must_find(db, scope, reference)
+            return bytes(db.execute("SELECT salt FROM entry WHERE seq = ?", (seq,)).fetchone()[0])
 
     def open_reader(self, payload_id: int) -> PayloadReader:
-        """Return a reader of slices that remembers its last chunk; for the length of one request.
-
-        Raises:
-            NotFound: the payload is gone.
-        """
-        with named(self.path):
+        """Return a reader of slices."""
+        with self._read():
             return PayloadReader(self._connections.get, payload_id)
 
     def read(self, payload_id: int, offset: int, length: int) -> bytes:
-        """Return a slice; reads only the chunks it touches. Errors as in `PayloadReader.read`."""
-        with named(self.path):
+        """Return a slice."""
+        with self._read():
             return PayloadReader(self._connections.get, payload_id).read(offset, length)
 
     def iter_payload(self, payload_id: int) -> Iterator[bytes]:
-        """Yield the whole payload in pieces of at most 256 KiB; the last step checks its hash.
-
-        Raises:
-            NotFound: it is gone, also when that happens half-way. StoreError: the bytes are damaged.
-        """
-        with named(self.path):
+        """Yield the whole payload in pieces, checking its hash."""
+        with self._read():
             yield from PayloadReader(self._connections.get, payload_id).pieces()
+
+    # -- conversations and counters
+
+    def touch_conversation(self, scope: Scope, host_key: str | None, now: float) -> None:
+        """Make the conversation known and note that it was used."""
+        with self._write() as db:
+            scopes.touch(db, scope, host_key, now)
+
+    def conversation_of(self, tenant: str, project: str, host_key: str, *, since: float) -> str | None:
+        """Return the conversation this host used last."""
+        with self._read() as db:
+            return scopes.last_of_host(db, Scope(tenant, project), host_key, since)
+
+    def conversations(self, scope: Scope | None = None) -> tuple[Conversation, ...]:
+        """Return the conversations, the last used first."""
+        with self._read() as db:
+            return tuple(scopes.conversations(db, scope))
+
+    def counters(self, scope: Scope | None) -> Counters:
+        """Return the totals of a conversation or of the store."""
+        with self._read() as db:
+            if scope is None:
+                return scopes.counters(db, scopes.STORE)
+            place = scopes.conversation_of(db, scope)
+            return scopes.counters(db, place.conversation) if place else Counters()
+
+    # -- proof
 
     def head(self) -> Head:
         """Return the end of the audit chain."""
-        with named(self.path):
-            return chain.head(self._connections.get())
+        with self._read() as db:
+            return chain.head(db)
 
-    def records(self, from_seq: int = 1) -> Iterator[StoredRecord]:
-        """Yield audit records in order, exactly as stored."""
-        with named(self.path):
-            yield from chain.records(self._connections.get(), from_seq)
+    def records(self, from_seq: int = 1) -> Iterator[Record]:
+        """Yield audit records in order."""
+        with self._read() as db:
+            yield from chain.records(db, from_seq)
 
-    # -- upkeep ----------------------------------------------------------------------------------------------------
+    def receipt(self, scope: Scope | None, digest: str) -> StoredReceipt:
+        """Return a receipt with its leaves."""
+        with self._read() as db:
+            return chain.receipt(db, None if scope is None else scopes.space_of(db, scope) or -1, digest)
+
+    def receipts_on(self, scope: Scope, item: str) -> tuple[str, ...]:
+        """Return the digests of receipts built on an item."""
+        with self._read() as db:
+            return tuple(chain.receipts_on(db, scopes.space_of(db, scope) or -1, item))
+
+    def add_checkpoint(self, seq: int, body: bytes, at: float) -> None:
+        """Keep a signed checkpoint of the chain."""
+        with self._write() as db:
+            chain.add_checkpoint(db, seq, body, at)
+
+    def checkpoints(self) -> tuple[StoredCheckpoint, ...]:
+        """Return the signed checkpoints."""
+        with self._read() as db:
+            return tuple(chain.checkpoints(db))
+
+    # -- upkeep
+
+    def checkpoint_due(self) -> bool:
+        """Return True once the log is worth copying."""
+        return upkeep.log_bytes(self.path) >= upkeep.WAL_DUE
 
     def checkpoint(self, *, truncate: bool = False) -> Checkpointed:
-        """Copy the log into the file. To be called when idle: it blocks no writer and no reader.
-
-        `truncate` also empties the log file, which waits (briefly) until nobody reads from it.
-        """
-        with named(self.path):
-            mode = "TRUNCATE" if truncate else "PASSIVE"
-            row = self._connections.get().execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-        return Checkpointed(bool(row[0]), row[1], row[2])
+        """Copy the log into the file."""
+        with self._read() as db:
+            return upkeep.checkpoint(db, truncate=truncate)
 
     def sweep_uploads(self) -> int:
-        """Remove payloads that belong to no entry: uploads of dead processes, payloads of removed entries."""
-        return uploads.sweep(self._connections.get(), self._write, self._clock())
+        """Remove payloads that belong to no entry."""
+        with self._read() as db:
+            swept = uploads.sweep(db, self._write, self._clock())
+            self._relieve(db)
+            return swept
+
+    def shrink(self, max_pages: int | None = None) -> int:
+        """Give free pages back to the disk."""
+        with self._read() as db:
+            return upkeep.shrink(db, self._write, max_pages)
+
+    def stats(self, *, check: bool = False) -> StoreStats:
+        """Return sizes and counts."""
+        with self._read() as db:
+            return upkeep.stats(db, self.path, check=check)
 
     def close(self) -> None:
+        """Close every connection."""
         self._connections.close()
 
     def __enter__(self) -> SqliteStore:
@@ -275,64 +284,28 @@ class SqliteStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- inside
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        with named(self.path):
+            yield self._connections.get()
 
     def _write(self) -> AbstractContextManager[sqlite3.Connection]:
         return connection.write(self._connections.get(), self.path, self._busy_seconds)
 
-    def _seal(self, db: sqlite3.Connection, seal: SealEntry, entry: Entry, seq: int) -> Sealed:
-        sealed = seal(chain.head(db), entry)
-        row = db.execute("SELECT space_id FROM entry WHERE seq = ?", (seq,)).fetchone()
-        chain.store(db, sealed, space_id=row[0])
-        return sealed
+    def _relieve(self, db: sqlite3.Connection) -> None:
+        with named(self.path):
+            self._valve.relieve(db)
 
     def _spill(self, writer: PayloadWriter) -> None:
         with self._write() as db:
             uploads.spill(db, writer, self._clock())
+        self._relieve(db)
 
     def _drop(self, writer: PayloadWriter) -> None:
         if writer.payload_id is not None:
             uploads.drop(self._write, writer.payload_id)
-
-
-def _entry(draft: CaptureDraft, scratch_id: str, payload: WrittenPayload, payload_id: int) -> Entry:
-    return Entry(
-        scratch_id=scratch_id,
-        tool_name=draft.tool_name,
-        tool_call_args=draft.tool_call_args,
-        raw_token_count=draft.raw_token_count,
-        summary=draft.summary,
-        structured=draft.structured,
-        created_at=draft.created_at,
-        freshness_ttl=draft.freshness_ttl,
-        persistence=draft.persistence,
-        referenced_by=(),
-        provenance_hash=payload.provenance_hash,
-        kind=draft.kind,
-        tool_class=draft.tool_class,
-        label=draft.label,
-        scope=draft.scope,
-        server=draft.server,
-        payload_id=payload_id,
-        payload_bytes=payload.size,
-        is_error=draft.is_error,
-        rows=draft.rows,
-        rows_total=draft.rows_total,
-        partial=draft.partial,
-        inline=draft.inline,
-        volatility=draft.volatility,
-        turn_id=draft.turn_id,
-        stream_id=draft.stream_id,
-        supersedes=draft.supersedes,
-        expires_at=draft.expires_at,
-        form=draft.form,
-        origin=draft.origin,
-    )
-
-
-def _next_entry(db: sqlite3.Connection) -> int:
-    rows = db.execute("UPDATE total SET last_entry = last_entry + 1 RETURNING last_entry").fetchall()
-    return int(rows[0][0])
 
 
 def _parse_cursor(cursor: str) -> int:

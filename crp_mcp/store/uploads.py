@@ -11,21 +11,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from crp_mcp.errors import StoreError
-
-from . import lease
-from .payloads import CHUNK_BYTES, PayloadWriter, WrittenPayload, insert_chunks
-from .schema import CHUNK_BITS
+from crp_mcp.store import lease, numbers
+from crp_mcp.store.codec import CHUNK_BYTES
+from crp_mcp.store.payloads import PayloadWriter, WrittenPayload, insert_chunks
+from crp_mcp.store.schema import CHUNK_BITS
 
 Write = Callable[[], AbstractContextManager[sqlite3.Connection]]
 _CHUNKS_A_STEP = 8
 """Chunks removed in one transaction: at most 2 MiB are overwritten while others wait."""
 _LOST = "the upload was given up: it showed no sign of life for longer than its lease; capture the result again"
-
-
-def _next_payload(db: sqlite3.Connection) -> int:
-    """Take a payload id. Never one that was used before: an old id must not show another payload's bytes."""
-    rows = db.execute("UPDATE total SET last_payload = last_payload + 1 RETURNING last_payload").fetchall()
-    return int(rows[0][0])
 
 
 def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
@@ -36,7 +30,7 @@ def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
     """
     until = now + lease.LEASE_SECONDS
     if writer.payload_id is None:
-        writer.payload_id, writer.owner = _next_payload(db), lease.new_owner()
+        writer.payload_id, writer.owner = numbers.next_of_store(db), lease.new_owner()
         db.execute(
             "INSERT INTO payload (id, raw_bytes, stored_bytes, chunk_bytes, sha256, owner, lease_until) "
             "VALUES (?, 0, 0, ?, x'', ?, ?)",
@@ -50,23 +44,29 @@ def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
     insert_chunks(db, writer.payload_id, first, chunks)
 
 
-def finish(db: sqlite3.Connection, payload: WrittenPayload) -> int:
-    """Write what is left of a payload and make it readable; part of the transaction that stores its entry."""
-    payload_id = payload.payload_id
-    if payload_id is None:
-        payload_id = _next_payload(db)
+def finish(db: sqlite3.Connection, payload: WrittenPayload, new_id: int) -> int:
+    """Write what is left of a payload and make it readable; part of the transaction that stores its entry.
+
+    `new_id` is used where nothing was spilled yet. Returns the payload's id.
+    """
+    if payload.payload_id is None:
+        only = payload.pending[0] if len(payload.pending) == 1 else (None, None)
         db.execute(
-            "INSERT INTO payload (id, raw_bytes, stored_bytes, chunk_bytes, sha256) VALUES (?, ?, ?, ?, ?)",
-            (payload_id, payload.size, payload.stored_bytes, CHUNK_BYTES, payload.sha256),
+            "INSERT INTO payload (id, raw_bytes, stored_bytes, chunk_bytes, sha256, codec, data) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (new_id, payload.size, payload.stored_bytes, CHUNK_BYTES, payload.sha256, *only),
         )
-    elif not db.execute(
+        if len(payload.pending) > 1:
+            insert_chunks(db, new_id, 0, payload.pending)
+        return new_id
+    if not db.execute(
         "UPDATE payload SET raw_bytes = ?, stored_bytes = ?, sha256 = ?, owner = NULL, lease_until = NULL "
         "WHERE id = ? AND owner = ?",
-        (payload.size, payload.stored_bytes, payload.sha256, payload_id, payload.owner),
+        (payload.size, payload.stored_bytes, payload.sha256, payload.payload_id, payload.owner),
     ).rowcount:
         raise StoreError(_LOST)
-    insert_chunks(db, payload_id, payload.first_pending, payload.pending)
-    return payload_id
+    insert_chunks(db, payload.payload_id, payload.first_pending, payload.pending)
+    return payload.payload_id
 
 
 def sweep(db: sqlite3.Connection, write: Write, now: float) -> int:

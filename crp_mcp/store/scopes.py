@@ -1,0 +1,112 @@
+"""Tenants, projects and conversations as rows: finding them, making them on first use."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from crp_mcp.core.model import Scope
+from crp_mcp.store.model import Conversation, Counters
+
+STORE = 0
+"""The row of `tally` that counts the whole store."""
+
+
+class Place(NamedTuple):
+    """Row ids of a scope: tenant, space (tenant + project, what may be accessed), conversation."""
+
+    tenant: int
+    space: int
+    conversation: int
+
+
+def space_of(db: sqlite3.Connection, scope: Scope) -> int | None:
+    """Return the id of tenant + project, or None if nothing was ever stored there."""
+    row = db.execute(
+        "SELECT s.id FROM tenant t JOIN space s ON s.tenant_id = t.id AND s.project = ? WHERE t.name = ?",
+        (scope.project, scope.tenant),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def conversation_of(db: sqlite3.Connection, scope: Scope) -> Place | None:
+    """Return where a conversation is, or None if it is not known."""
+    row = db.execute(
+        "SELECT t.id, s.id, c.id FROM tenant t JOIN space s ON s.tenant_id = t.id AND s.project = ? "
+        "JOIN conversation c ON c.space_id = s.id AND c.name = ? WHERE t.name = ?",
+        (scope.project, scope.conversation, scope.tenant),
+    ).fetchone()
+    return Place(*row) if row else None
+
+
+def ensure_tenant(db: sqlite3.Connection, name: str) -> int:
+    """Return the tenant's id, made where missing."""
+    row = db.execute("SELECT id FROM tenant WHERE name = ?", (name,)).fetchone()
+    if row:
+        return int(row[0])
+    tenant = db.execute("INSERT INTO tenant (name) VALUES (?)", (name,)).lastrowid
+    assert tenant is not None
+    db.execute("INSERT INTO tally (id) VALUES (?)", (-tenant,))
+    return tenant
+
+
+def ensure_conversation(db: sqlite3.Connection, scope: Scope, now: float, host_key: str | None = None) -> Place:
+    """Return where the conversation is, made where missing; a host key is kept from the first time on."""
+    known = conversation_of(db, scope)
+    if known is not None:
+        return known
+    tenant = ensure_tenant(db, scope.tenant)
+    space = space_of(db, scope)
+    if space is None:
+        space = db.execute("INSERT INTO space (tenant_id, project) VALUES (?, ?)", (tenant, scope.project)).lastrowid
+    made = db.execute(
+        "INSERT INTO conversation (space_id, name, host_key, created_at) VALUES (?, ?, ?, ?)",
+        (space, scope.conversation, host_key, now),
+    ).lastrowid
+    assert space is not None
+    assert made is not None
+    db.execute("INSERT INTO tally (id, last_used_at) VALUES (?, ?)", (made, now))
+    return Place(tenant, space, made)
+
+
+def touch(db: sqlite3.Connection, scope: Scope, host_key: str | None, now: float) -> None:
+    """Note that a conversation was used, and by which host."""
+    place = ensure_conversation(db, scope, now, host_key)
+    db.execute("UPDATE tally SET last_used_at = max(last_used_at, ?) WHERE id = ?", (now, place.conversation))
+    if host_key is not None:
+        db.execute(
+            "UPDATE conversation SET host_key = ? WHERE id = ? AND host_key IS NOT ?",
+            (host_key, place.conversation, host_key),
+        )
+
+
+def last_of_host(db: sqlite3.Connection, scope: Scope, host_key: str, since: float) -> str | None:
+    """Return the name of the conversation a host used last in tenant + project, unless that is before `since`."""
+    row = db.execute(
+        "SELECT c.name FROM conversation c JOIN tally y ON y.id = c.id "
+        "WHERE c.host_key = ? AND c.space_id = ? AND y.last_used_at >= ? "
+        "ORDER BY y.last_used_at DESC, c.id DESC LIMIT 1",
+        (host_key, space_of(db, scope), since),
+    ).fetchone()
+    return row[0] if row else None
+
+
+_COUNTERS = "y.entries, y.pinned, y.payload_bytes, y.stored_bytes, y.raw_tokens, y.tokens_saved"
+
+
+def counters(db: sqlite3.Connection, conversation: int) -> Counters:
+    """Return the totals of a conversation, or of the store (row `STORE`)."""
+    row = db.execute(f"SELECT {_COUNTERS} FROM tally y WHERE y.id = ?", (conversation,)).fetchone()
+    return Counters(*row) if row else Counters()
+
+
+def conversations(db: sqlite3.Connection, scope: Scope | None) -> list[Conversation]:
+    """Return conversations, the last used first: of tenant + project, or all."""
+    where, values = ("WHERE t.name = ? AND s.project = ?", (scope.tenant, scope.project)) if scope else ("", ())
+    rows = db.execute(
+        f"SELECT t.name, s.project, c.name, c.host_key, c.created_at, y.last_used_at, {_COUNTERS} "
+        "FROM conversation c JOIN space s ON s.id = c.space_id JOIN tenant t ON t.id = s.tenant_id "
+        f"JOIN tally y ON y.id = c.id {where} ORDER BY y.last_used_at DESC, c.id DESC",
+        values,
+    ).fetchall()
+    return [Conversation(Scope(*row[:3]), row[3], row[4], row[5], Counters(*row[6:])) for row in rows]

@@ -1,0 +1,99 @@
+"""Housekeeping off the capture path: copying the log, giving disk space back, and what `doctor` wants to know."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from crp_mcp.store import scopes
+from crp_mcp.store.model import Checkpointed, StoreStats
+from crp_mcp.store.scopes import STORE
+from crp_mcp.store.uploads import Write
+
+WAL_DUE = 1024 * 1024
+"""Bytes of log from which on an idle moment should be used to copy it."""
+WAL_LIMIT = 8 * 1024 * 1024
+"""Bytes of log at which a writer copies it itself, after its commit, because nobody was idle enough to."""
+_WAL_STEP = 2 * 1024 * 1024
+_PAGES_A_STEP = 256
+
+
+def log_bytes(path: Path) -> int:
+    """Return the size of the write-ahead log; 0 if there is none."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def checkpoint(db: sqlite3.Connection, *, truncate: bool) -> Checkpointed:
+    """Copy the log into the file; PASSIVE unless `truncate`."""
+    row = db.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})").fetchone()
+    return Checkpointed(bool(row[0]), row[1], row[2])
+
+
+class Valve:
+    """Keeps the log bounded while everybody is busy: copies it once it is over the limit.
+
+    A reader can keep the log from starting again; then it is only tried again after it grew by another step.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log = str(path) + "-wal"
+        self._path = path
+        self._at = WAL_LIMIT
+
+    def relieve(self, db: sqlite3.Connection) -> None:
+        """Copy the log if it is time to. Called after a commit, outside any transaction."""
+        size = log_bytes(self._path)
+        if size < self._at:
+            self._at = max(WAL_LIMIT, min(self._at, size + _WAL_STEP))
+            return
+        checkpoint(db, truncate=False)
+        self._at = size + _WAL_STEP
+
+
+def shrink(db: sqlite3.Connection, write: Write, max_pages: int | None) -> int:
+    """Return free pages to the disk in short transactions; the file gets smaller when the log is next copied."""
+    done = 0
+    while max_pages is None or done < max_pages:
+        free = int(db.execute("PRAGMA freelist_count").fetchone()[0])
+        step = min(_PAGES_A_STEP, free, free if max_pages is None else max_pages - done)
+        if step == 0:
+            break
+        with write() as inside:
+            inside.execute(f"PRAGMA incremental_vacuum({step})").fetchall()
+        done += step
+    return done
+
+
+def stats(db: sqlite3.Connection, path: Path, *, check: bool) -> StoreStats:
+    """Return sizes, counts and, if asked, the findings of an integrity check."""
+
+    def one(sql: str) -> int:
+        return int(db.execute(sql).fetchone()[0] or 0)
+
+    page = one("PRAGMA page_size")
+    return StoreStats(
+        path=str(path),
+        schema=one("PRAGMA user_version"),
+        sqlite=sqlite3.sqlite_version,
+        page_size=page,
+        file_bytes=path.stat().st_size,
+        wal_bytes=log_bytes(path),
+        free_bytes=one("PRAGMA freelist_count") * page,
+        counters=scopes.counters(db, STORE),
+        conversations=one("SELECT count(*) FROM conversation"),
+        records=one("SELECT count(*) FROM record"),
+        receipts=one("SELECT count(*) FROM receipt"),
+        stubs=one("SELECT count(*) FROM stub"),
+        turns=one("SELECT count(*) FROM turn"),
+        facts=one("SELECT count(*) FROM fact"),
+        open_uploads=one("SELECT count(*) FROM payload WHERE owner IS NOT NULL"),
+        integrity=_check(db) if check else None,
+    )
+
+
+def _check(db: sqlite3.Connection) -> str:
+    found = [str(row[0]) for row in db.execute("PRAGMA quick_check(10)").fetchall()]
+    return "; ".join(found)
