@@ -38,6 +38,16 @@ class Column:
         self.path_words = name_words(name)
 
     @cached_property
+    def is_link(self) -> bool:
+        """Whether the cells are addresses: their parts name nothing a sentence would say."""
+        return sum(t.startswith(("http://", "https://")) for t in self.texts) > 0.5 * max(1, self.filled)
+
+    @cached_property
+    def is_prose(self) -> bool:
+        """Whether the cells are long texts, of which a word says little."""
+        return sum(len(t) for t in self.texts) > 160 * max(1, self.filled)
+
+    @cached_property
     def texts(self) -> list[str]:
         return [cell_text(c) for c in self.cells]
 
@@ -228,3 +238,11 @@ class Document:
         """The table a count with no other name means: the one with the most rows nearest to the root."""
         real = [t for t in self.tables if t.kind != "record"]
         return min(real, key=lambda t: (t.path.count("."), -t.rows), default=None)
+
+
+def transposed(table: Table) -> Table:
+    """The table with rows and columns changed over, the old headers as its first column."""
+    head, *rest = table.columns
+    names = [head.name, *head.texts]
+    rows = [[c.name, *c.cells] for c in rest]
+    return make_table(names, rows, name=table.name, path=table.path, caption=table.caption)

@@ -2,134 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from .bind import ways
 from .document import Column
-from .lexicon import REPORT, ROW_NOUNS
+from .lexicon import ROW_NOUNS
 from .model import Distortion
 from .numbers import Quantity, agrees
-from .parse import Chunk
+from .parse import Chunk, names_column
 from .reading import Reading
-from .scene import Scene, Selection, quote
+from .scene import Mention, Scene, Selection, quote
 
-_NONE = Quantity(0, "no", 0, 0)
-_FEW = frozenset(("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof"))
+_NO = Quantity(0, "no", 0, 0)
+_BLOCK = frozenset(("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof", "not"))
+_EXAMPLE = frozenset(("including", "include", "includes", "like", ":", "such", "one", "first", "e.g", "-", "–", ",", "called", "named"))
+_FILTER = frozenset("that who which with where whose having from in of by for on during between at are were is was to has had have".split())
+_END_OF_NOUN = frozenset("in on at with for that to from by where have has had are is were was who which".split())
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Each unbound number as a count of rows, of distinct values, or as part of a whole."""
-    if scene.table.kind == "record" or any(c.op in _FEW and not c.columns for c in scene.chunks):
+    if scene.table.kind == "record" or any(c.op in _BLOCK and not names_column(c) for c in scene.chunks):
         return
-    for chunk in scene.numbers:
-        if chunk.qty and isinstance(chunk.qty.value, int) and chunk.qty.unit in ("", "kg", "m", "s", "B") and chunk.qty.value >= 0:
-            yield from _as_count(scene, chunk, chunk.qty)
-    for chunk in scene.parse.ops("multiple"):
-        if not any(c.qty for c in scene.numbers):
-            yield from _as_count(scene, chunk, Quantity(1, chunk.text, chunk.start, chunk.end, compare="gt"))
-    for chunk in scene.parse.ops("none"):
-        if not scene.numbers and chunk.low in ("no", "none"):
-            yield from _as_count(scene, chunk, replace(_NONE, literal=chunk.text))
+    numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not _picks_one(scene, c)]
+    for chunk in numbers:
+        qty = chunk.qty
+        if qty and isinstance(qty.value, int) and qty.unit not in ("%", "$", "€", "£", "¥") and qty.value >= 0 and qty.compare != "between":
+            yield from _as_count(scene, chunk, qty, [n for n in numbers if n is not chunk])
+    if not numbers:
+        yield from _worded(scene)
 
 
-def _as_count(scene: Scene, number: Chunk, qty: Quantity) -> Iterator[Reading]:
-    noun, noun_cost = _noun(scene, number)
-    extra = {c.at for c in scene.chunks if c.op in ("sum", "only", "distinct", "both") and not c.columns}
+def _picks_one(scene: Scene, chunk: Chunk) -> bool:
+    """`one of …`: it picks, and counts nothing."""
+    following = scene.chunks[chunk.at + 1].low if chunk.at + 1 < len(scene.chunks) else ""
+    return chunk.qty is not None and chunk.qty.word and chunk.qty.value == 1 and following == "of" and not scene.parse.ops("only")
+
+
+def _worded(scene: Scene) -> Iterator[Reading]:
+    """`multiple X`, `no X`."""
+    only = bool(scene.parse.ops("only"))
+    for chunk in scene.chunks:
+        if chunk.op == "multiple" and not only:
+            yield from _as_count(scene, chunk, Quantity(1, chunk.text, chunk.start, chunk.end, compare="gt"), [])
+        elif chunk.op == "none" and chunk.low in ("no", "none"):
+            yield from _as_count(scene, chunk, replace(_NO, literal=chunk.text), [])
+
+
+def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk]) -> Iterator[Reading]:
+    noun, doubt = _noun(scene, number)
+    if scene.table.kind == "list" and (noun is None or not _row_noun(scene, noun)):
+        return
+    extra = {number.at} | {c.at for c in scene.chunks if c.op in ("sum", "only", "distinct", "both") and not c.columns}
     if noun is not None:
         extra.add(noun.at)
     whole, used_whole = _whole(scene, number)
-    if whole is not None:
-        extra |= used_whole
-    for selection in scene.combine(scene.mentions):
-        used = selection.used | extra | {number.at}
-        stated = qty.literal
-        if whole is not None and not _whole_fits(scene, selection, whole):
-            yield _reading(scene, "count-of", False, used, selection, f"of {scene.table.rows}", whole.literal, selection.cost + 0.3)
-        columns = [r.column for r in noun.columns] if noun and noun.columns else []
-        distinct = [c for c in columns if c not in selection.columns and _countable(scene, c)]
-        cost = selection.cost + noun_cost
-        for column in distinct:
-            count = _distinct(column, selection.rows)
-            holds = agrees(qty, count)
-            sql = f"SELECT COUNT(DISTINCT {quote(column.name)}) FROM {{table}}{selection.where}"
-            yield Reading("count-distinct", holds, used, sql, str(count), stated, _kind(qty, count), cost + 0.02)
-        if any(c.op == "distinct" for c in scene.chunks) and distinct:
-            continue
-        if scene.table.partial and not selection.conds:
-            yield _reading(scene, "count", None, used, selection, str(len(selection.rows)), stated, cost, qty)
-            continue
-        holds = agrees(qty, len(selection.rows))
-        yield _reading(scene, "count", holds, used, selection, str(len(selection.rows)), stated, cost, qty)
+    others = [o for o in others if o.at not in used_whole]
+    one_of = _one_of(scene, number)
+    extra |= used_whole | one_of
+    for filters, told, cost in _filters(scene, number, noun, bool(one_of)):
+        for selection in scene.combine(filters):
+            for conds, used, more in ways(scene, others):
+                rows = selection.rows
+                for cond in conds:
+                    rows = rows & cond.rows
+                picked = Selection(rows, (*selection.conds, *conds), selection.used | used | told | frozenset(extra), selection.cost + more + cost + doubt)
+                if whole is not None and not _whole_fits(scene, picked, whole):
+                    yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
+                yield from _counts(scene, picked, noun, qty)
 
 
-def _reading(
-    scene: Scene, frame: str, holds: bool | None, used: frozenset[int] | set[int], selection: Selection, found: str, stated: str, cost: float,
-    qty: Quantity | None = None,
-) -> Reading:  # fmt: skip
-    sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
-    kind = _kind(qty, len(selection.rows)) if qty else Distortion.NUMBER_CHANGED
-    return Reading(frame, holds, frozenset(used), sql, found, stated, kind, cost)
+def _filters(scene: Scene, number: Chunk, noun: Chunk | None, one_of: bool) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float]]:
+    """Which mentions restrict what is counted: all; all but the noun's own; none where they only give an example."""
+    mentions = scene.mentions
+    if one_of:
+        subject = [m for m in mentions if m.last < number.at]
+        rest = tuple(m for m in mentions if m not in subject)
+        if subject and _subject_fits(scene, subject, rest):
+            yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0
+        return
+    yield mentions, frozenset(), 0.0
+    if noun is not None and noun.values and (own := [m for m in mentions if noun.at in m.chunks]):
+        rest = tuple(m for m in mentions if m not in own)
+        yield rest, frozenset((noun.at,)), 0.05
+    examples = [m for m in mentions if m.first > number.at and _is_example(scene, m)]
+    if examples:
+        first = min(m.first for m in examples)
+        kept = tuple(m for m in mentions if m.first < first)
+        dropped = [m for m in mentions if m.first >= first]
+        if _exists(scene, dropped):
+            yield kept, frozenset().union(*(m.chunks for m in dropped)), 0.02
+
+
+def _is_example(scene: Scene, mention: Mention) -> bool:
+    before = scene.chunks[mention.first - 1].low if mention.first else ""
+    return before in _EXAMPLE and before not in _FILTER
+
+
+def _exists(scene: Scene, mentions: Sequence[Mention]) -> bool:
+    return any(s.rows for s in scene.combine(mentions))
+
+
+def _subject_fits(scene: Scene, subject: Sequence[Mention], rest: Sequence[Mention]) -> bool:
+    return any(s.rows for s in scene.combine((*subject, *rest)))
+
+
+def _one_of(scene: Scene, number: Chunk) -> set[int]:
+    """`one of four X`: the chunk of `one`, when `number` is the four."""
+    before = scene.chunks[max(0, number.at - 3) : number.at]
+    for i, chunk in enumerate(before):
+        if chunk.qty and chunk.qty.value == 1 and any(c.low == "of" for c in before[i:]):
+            return {chunk.at}
+    return set()
+
+
+def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) -> Iterator[Reading]:
+    """Distinct values of the noun's column where it has several rows a value, and the rows themselves."""
+    columns = [r.column for r in noun.columns] if noun else []
+    distinct = [c for c in columns if c not in picked.columns and (not c.is_number or c.is_date)]
+    repeated = False
+    for column in distinct:
+        count = sum(1 for found in column.index.values() if any(r in picked.rows for r in found))
+        repeated = repeated or count < len(picked.rows)
+        sql = f"SELECT COUNT(DISTINCT {quote(column.name)}) FROM {{table}}{picked.where}"
+        yield Reading("count-distinct", agrees(qty, count), picked.used, sql, str(count), qty.literal, _kind(qty, count), picked.cost + 0.02)
+    if any(c.op == "distinct" for c in scene.chunks) and distinct:
+        return
+    doubt = 0.3 if repeated and noun and not _row_noun(scene, noun) and max(r.quality for r in noun.columns) >= 0.9 else 0.0
+    holds = None if scene.table.partial and not picked.conds else agrees(qty, len(picked.rows))
+    yield _count(picked, "count", holds, str(len(picked.rows)), qty.literal, doubt, _kind(qty, len(picked.rows)))
+
+
+def _count(picked: Selection, frame: str, holds: bool | None, found: str, stated: str, more: float, kind: Distortion = Distortion.NUMBER_CHANGED) -> Reading:
+    sql = f"SELECT COUNT(*) FROM {{table}}{picked.where}"
+    return Reading(frame, holds, picked.used, sql, found, stated, kind, picked.cost + more)
 
 
 def _kind(qty: Quantity, found: int) -> Distortion:
-    if (qty.value == 0) != (found == 0):
-        return Distortion.NEGATION_FLIP
-    return Distortion.NUMBER_CHANGED
-
-
-def _distinct(column: Column, rows: frozenset[int]) -> int:
-    return sum(1 for found in column.index.values() if any(r in rows for r in found))
-
-
-def _countable(scene: Scene, column: Column) -> bool:
-    return not column.is_number or column.is_date
+    return Distortion.NEGATION_FLIP if (qty.value == 0) != (found == 0) else Distortion.NUMBER_CHANGED
 
 
 def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
     """The noun a count counts, and how doubtful it is that rows (or its column's values) are meant."""
-    for chunk in scene.chunks[number.at + 1 : number.at + 5]:
+    for chunk in scene.chunks[number.at + 1 : number.at + 6]:
         if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
             continue
         if chunk.columns and chunk.at not in scene.bound:
-            numeric = all(r.column.is_number and not r.column.is_date for r in chunk.columns)
-            return chunk, 0.6 if numeric and not _row_noun(scene, chunk) else 0.0
+            return chunk, 0.6 if _numeric(chunk) and not _row_noun(scene, chunk) else 0.0
         if chunk.values:
-            return None, 0.0
-        if chunk.is_plain and chunk.words[0].low[0].isalpha() and chunk.low not in ("of", "the", "out", "different", "other", "a", "an", "such", "total"):
-            if _row_noun(scene, chunk):
-                return chunk, 0.0
-            if chunk.is_content:
-                following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
-                if following and (following.columns or following.values or following.is_content):
-                    continue
-                return chunk, 0.35
-            if chunk.low in ("in", "on", "at", "with", "for", "that", "to", "from", "by", "where", "have", "has", "had", "are", "is", "were", "was"):
-                return None, 0.1
+            return chunk, 0.0
+        if not chunk.is_plain or chunk.low in ("of", "the", "out", "other", "a", "an", "such", "so", "far", "-"):
+            continue
+        if _row_noun(scene, chunk):
+            return chunk, 0.0
+        following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+        if chunk.is_content and not (following and (following.columns or following.values or following.is_content)):
+            return chunk, 0.3
+        if chunk.low in _END_OF_NOUN:
+            return None, 0.1
     return None, 0.3
 
 
+def _numeric(chunk: Chunk) -> bool:
+    return all(r.column.is_number and not r.column.is_date for r in chunk.columns)
+
+
 def _row_noun(scene: Scene, chunk: Chunk) -> bool:
-    return chunk.words[0].stem in ROW_NOUNS or chunk.words[0].stem in scene.table.nouns or chunk.words[0].stem in scene.parse.context
+    return any(w.stem in ROW_NOUNS or w.stem in scene.table.nouns or w.stem in scene.parse.context for w in chunk.words)
 
 
 def _whole(scene: Scene, number: Chunk) -> tuple[Quantity | None, set[int]]:
     """`N of M`, `N out of M`, `N of the M`: the second number."""
-    after = scene.chunks[number.at + 1 : number.at + 7]
+    after = scene.chunks[number.at + 1 : number.at + 8]
     for i, chunk in enumerate(after):
-        if chunk.qty and any(c.low == "of" for c in after[:i]):
+        if chunk.qty and not chunk.when and any(c.low == "of" for c in after[:i]):
             return chunk.qty, {chunk.at}
-        if chunk.low not in ("out", "of", "the", "all", "their", "its", "a", "total", "'", "s", "cav", "this", "these", "last", "final") and not chunk.is_content:
+        if chunk.values or chunk.columns or (chunk.is_plain and chunk.low in _END_OF_NOUN):
             break
     return None, set()
 
 
 def _whole_fits(scene: Scene, selection: Selection, whole: Quantity) -> bool:
-    sizes = {len(scene.body), scene.table.total or -1}
-    for cond in selection.conds:
-        sizes.add(len(scene.body & cond.rows))
+    sizes = {len(scene.body), scene.table.total or -1, *(len(scene.body & c.rows) for c in selection.conds)}
     return any(agrees(whole, size) for size in sizes)
-
-
-def reports(scene: Scene) -> bool:
-    """Whether the clause speaks of how many there are at all (`returned`, `there are`, `I found`)."""
-    return any(c.words[0].stem in REPORT for c in scene.chunks)

@@ -182,7 +182,7 @@ def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozen
 def _how_much(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float) -> Iterator[Reading]:
     """The extreme's value alone (`the highest X is 12`)."""
     for selection in scene.combine(scene.mentions):
-        if any(c.column is column for c in selection.conds) or not selection.rows:
+        if any(c.column is column for c in selection.conds) or len(selection.rows) < 2:
             continue
         _, best = extreme_rows(column, selection.rows, way)
         for chunk in scene.numbers:
@@ -270,6 +270,7 @@ def _spans(scene: Scene, extra: set[int], cost: float) -> Iterator[Reading]:
         qty = number.qty
         if qty is None or qty.compare != "between" or qty.high is None:
             continue
+        extra = {number.at} | extra
         for chunk, ref, doubt in scene.near_columns(number.at, after=4, before=14):
             for selection in scene.combine(scene.mentions):
                 low, high = aggregate(ref.column, selection.rows, "min"), aggregate(ref.column, selection.rows, "max")
@@ -280,7 +281,17 @@ def _spans(scene: Scene, extra: set[int], cost: float) -> Iterator[Reading]:
                 name = quote(ref.column.name)
                 sql = f"SELECT MIN({name}), MAX({name}) FROM {{table}}{selection.where}"
                 used = selection.used | {number.at, chunk.at} | extra
+                counted, fits = _counted(scene, number, selection)
+                used, holds = used | counted, holds if fits else False
                 yield Reading("range", holds, used, sql, f"{_show(low)} to {_show(high)}", number.text, Distortion.NUMBER_CHANGED, cost + doubt + selection.cost)
+
+
+def _counted(scene: Scene, number: Chunk, selection: Selection) -> tuple[frozenset[int], bool]:
+    """Another number of the clause that counts the rows (`40 rows with X between A and B`), and whether it is right."""
+    others = [c for c in scene.numbers if c is not number and c.qty and isinstance(c.qty.value, int) and not c.when]
+    if len(others) != 1 or others[0].qty is None:
+        return frozenset(), True
+    return frozenset((others[0].at,)), bool(agrees(others[0].qty, len(selection.rows)))
 
 
 def _show(value: Number | When) -> str:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .document import Column
+from .bind import ways
 from .model import Distortion
-from .numbers import Quantity, agrees
-from .parse import Chunk
+from .parse import names_column
 from .reading import Reading
-from .scene import Cond, Scene, Selection, number_rows, number_sql, quote
+from .scene import Cond, Scene
 
 _BLOCKERS = frozenset(("max", "min", "more", "less", "only", "all", "none", "avg", "median", "mostof", "half", "fewof", "range", "diff", "same", "than", "twice", "multiple", "distinct"))
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """One row that meets everything said."""
-    if any(c.op in _BLOCKERS and not c.columns for c in scene.chunks):
+    if any(c.op in _BLOCKERS and not names_column(c) for c in scene.chunks):
         return
     if scene.table.kind == "list":
         return
@@ -29,10 +28,10 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
     nots = {c.at for c in scene.parse.ops("not")}
     if not scene.mentions and not (record and numbers):
         return
-    if len(scene.mentions) + len(numbers) + record < 2:
+    if len(scene.mentions) + len(numbers) + record < 2 or _part_of_whole(scene):
         return
     for selection in scene.combine(scene.mentions):
-        for conds, used, cost in _number_ways(scene, numbers):
+        for conds, used, cost in ways(scene, numbers):
             rows = selection.rows
             for cond in conds:
                 rows = rows & cond.rows
@@ -43,59 +42,28 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
             holds: bool = bool(rows) != bool(nots)
+            if record:
+                cost += sum(0.5 for c in every if not _is_named(scene, c))
             spent = selection.used | used | nots | _named(scene, every)
             kind, found = _difference(scene, every)
             yield Reading("lookup", holds, frozenset(spent), sql, found if not rows else f"{len(rows)} such rows", ", ".join(c.text for c in every),
                           kind, selection.cost + cost, firm=anchored and not (nots and rows))  # fmt: skip
 
 
-def _number_ways(scene: Scene, numbers: list[Chunk]) -> Iterator[tuple[list[Cond], frozenset[int], float]]:
-    """Each way to give every loose number a column: one named near it, else one whose unit fits."""
-    if not numbers:
-        yield [], frozenset(), 0.0
-        return
-    ways: list[list[tuple[Cond, frozenset[int], float]]] = []
-    for chunk in numbers:
-        options = _number_options(scene, chunk)
-        if not options:
-            return
-        ways.append(options[:4])
-    for combo in _product(ways):
-        conds = [c for c, _, _ in combo]
-        yield conds, frozenset().union(*(u for _, u, _ in combo)), sum(x for _, _, x in combo)
+def _part_of_whole(scene: Scene) -> bool:
+    """`5 of their 7`: a count, never a value."""
+    for chunk in scene.numbers:
+        after = scene.chunks[chunk.at + 1 : chunk.at + 6]
+        if any(c.low == "of" for c in after[:2]) and any(c.qty and not c.when for c in after):
+            return True
+    return False
 
 
-def _product(ways: list[list[tuple[Cond, frozenset[int], float]]]) -> Iterator[list[tuple[Cond, frozenset[int], float]]]:
-    if not ways:
-        yield []
-        return
-    for head in ways[0]:
-        for tail in _product(ways[1:]):
-            yield [head, *tail]
-
-
-def _number_options(scene: Scene, chunk: Chunk) -> list[tuple[Cond, frozenset[int], float]]:
-    qty = chunk.qty
-    assert qty is not None
-    out = []
-    for named, ref, cost in scene.near_columns(chunk.at, after=3, before=5):
-        if (values := ref.column.values()) is not None:
-            cond = Cond(number_rows(values, qty), number_sql(ref.column, qty), ref.column, (), 0.0, chunk.text)
-            out.append((cond, frozenset((chunk.at, named.at)), cost))
-    if not out and qty.unit == "$":
-        for column in scene.table.columns:
-            if (values := column.values()) is not None and (column.unit == "$" or set(column.words) & _MONEY):
-                cond = Cond(_money_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
-                out.append((cond, frozenset((chunk.at,)), 0.1))
-    return out
-
-
-_MONEY = frozenset(("price", "cost", "amount", "total", "fare", "fee", "rent", "money", "balance", "payment", "salary", "revenue", "refund", "subtotal", "tax", "charge", "earn", "prize"))
-
-
-def _money_rows(column: Column, qty: Quantity) -> frozenset[int]:
-    values = column.values() or ()
-    return frozenset(r for r, n in enumerate(values) if n is not None and (agrees(qty, n) or agrees(qty, abs(n))))
+def _is_named(scene: Scene, cond: Cond) -> bool:
+    """Whether the clause also says which member of a record a value is of; its title needs no saying."""
+    if cond.column is scene.table.key_column or set(cond.column.words) & {"title", "name", "id"}:
+        return True
+    return any(cond.column is r.column for c in scene.chunks for r in c.columns)
 
 
 def _anchored(scene: Scene, conds: tuple[Cond, ...]) -> bool:
@@ -124,11 +92,6 @@ def _difference(scene: Scene, conds: tuple[Cond, ...]) -> tuple[Distortion, str]
     if best is None:
         return Distortion.ENTITY_SUBSTITUTED, "no row meets even all but one of the conditions"
     column = best[2].column
-    found = ", ".join(column.texts[r] for r in sorted(best[1])[:3])
-    kind = Distortion.DATE_SHIFTED if column.is_date else Distortion.NUMBER_CHANGED if column.values() is not None else Distortion.ENTITY_SUBSTITUTED
+    found = ", ".join(column.texts[r] if column.cells else f"row {r + 1}" for r in sorted(best[1])[:3])
+    kind = Distortion.DATE_SHIFTED if column.cells and column.is_date else Distortion.NUMBER_CHANGED if column.cells and column.values() is not None else Distortion.ENTITY_SUBSTITUTED
     return kind, f"{column.name}: {found}"
-
-
-def selection_sql(selection: Selection, column: Column) -> str:
-    """The lookup of one column, for messages."""
-    return f"SELECT {quote(column.name)} FROM {{table}}{selection.where}"

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import frame_compare, frame_count, frame_extreme, frame_lookup, frame_sets
-from .document import Table
+from .document import Table, transposed
 from .model import Outcome
-from .parse import parse
+from .parse import Parse, parse
 from .reading import Reading, leftover
 from .scene import build
 
@@ -33,9 +33,23 @@ class Judgement:
 
 def scored(text: str, table: Table, context: frozenset[str] = frozenset()) -> list[tuple[float, Reading]]:
     """Every reading with its cost, cheapest first."""
-    scene = build(parse(text, table, context))
+    parsed = parse(text, table, context)
+    scene = build(parsed)
     out = [(r.cost + leftover(scene, r.used), r) for frame in _FRAMES for r in frame.readings(scene)]
+    if _crosswise(parsed):
+        turned = build(parse(text, transposed(table), context))
+        out += [(r.cost + leftover(turned, r.used), r) for frame in _FRAMES for r in frame.readings(turned)]
     return sorted(out, key=lambda x: (x[0], x[1].holds is not True))
+
+
+def _crosswise(parsed: Parse) -> bool:
+    """Whether the clause speaks of a table's columns as things and of its rows as their properties."""
+    table = parsed.table
+    if table.kind != "rows" or not 2 <= len(table.columns) <= 40 or not 1 < table.rows <= 60 or table.key_column is not table.columns[0]:
+        return False
+    rows = any(v.column is table.columns[0] and v.exact for c in parsed.chunks for v in c.values)
+    things = any(r.quality == 1 and r.column is not table.columns[0] for c in parsed.chunks for r in c.columns)
+    return rows and things
 
 
 def judge(readings: Iterable[tuple[float, Reading]]) -> Judgement:

@@ -22,7 +22,7 @@ OPS: dict[tuple[str, ...], str] = {
     ("median",): "median", ("total",): "sum", ("sum",): "sum", ("combined",): "sum", ("altogether",): "sum", ("in", "total"): "sum",
     ("totaling",): "sum", ("totals",): "sum", ("totaled",): "sum",
     ("only",): "only", ("sole",): "only", ("solely",): "only",
-    ("all",): "all", ("every",): "all", ("each",): "all", ("always",): "all",
+    ("all",): "all", ("every",): "all", ("each",): "each", ("always",): "all",
     ("none",): "none", ("no",): "none", ("never",): "none", ("neither",): "none", ("nobody",): "none",
     ("most", "of"): "mostof", ("majority",): "mostof", ("mostly",): "mostof", ("more", "than", "half"): "mostof", ("over", "half"): "mostof",
     ("half",): "half", ("less", "than", "half"): "fewof", ("fewer", "than", "half"): "fewof", ("under", "half"): "fewof",

@@ -81,6 +81,8 @@ def _refer(
                 length = _span(words, at, shorter)
                 break
     content = [p for p in phrase if p not in STOP and p not in LIGHT]
+    if not whole and (column.is_link or (column.is_prose and len(content) < 3)):
+        return 0, None
     if not whole and (len(found) > MAX_PARTIAL or not content or (len(phrase) == 1 and not _telling(words[at]))):
         return 0, None
     if not whole and words[at].low in STOP:
@@ -125,10 +127,10 @@ def link_columns(table: Table, words: Sequence[Token], at: int) -> tuple[int, tu
 
 
 def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]:
-    mine = column.words
+    mine, leaf = column.path_words[-8:], set(column.words)
     if not mine or not words[at].low[0].isalnum():
         return 0, 0.0
-    hit, length, last = 0, 0, -1
+    hit, length, last, core = 0, 0, -1, 0
     for offset in range(min(6, len(words) - at)):
         word = words[at + offset]
         if word.low in ("of", "the", "per", "to", "'s", "'", "-", "_", "/") and offset and word.stem not in mine:
@@ -139,12 +141,13 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
         if place is None or (word.low in STOP and offset and hit + 1 < len(mine)):
             break
         hit, length, last = hit + 1, offset + 1, place
-    if not hit:
+        core += mine[place] in leaf
+    if not core:
         return _by_synonym(column, words[at])
     if words[at].low in STOP and len(mine) > 1 and hit == 1:
         return 0, 0.0
-    content = [m for m in mine if len(m) > 1 or len(mine) == 1]
-    return length, min(1.0, 0.55 + 0.45 * hit / max(1, len(content)))
+    content = [m for m in leaf if len(m) > 1 or len(leaf) == 1]
+    return length, min(1.0, 0.55 + 0.45 * core / max(1, len(content)))
 
 
 def _alike(a: str, b: str) -> bool:

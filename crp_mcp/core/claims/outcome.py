@@ -117,9 +117,13 @@ def _tests(text: str, document: Document) -> Answer | None:
     table = next(t for t in document.tables if t.name == "tests")
     counts = {c.name: c.cells[0] for c in table.columns}
     bad = counts.get("failed", 0) + counts.get("errors", 0)
-    if any(q.unit == "" for q in find_quantities(text)):
-        return None
     found = ", ".join(f"{v} {k}" for k, v in counts.items())
+    stated = _test_numbers(text)
+    if stated:
+        right = all(agrees(q, counts.get(kind, 0)) for kind, q in stated)
+        return _answer(right, "test summary", found, ", ".join(f"{q.literal} {k}" for k, q in stated), Distortion.NUMBER_CHANGED)
+    if find_quantities(text):
+        return None
     if _NO_FAILURE.search(text) or re.search(r"\b(?:none|no tests?|nothing) (?:\w+ )?(?:fail|broke)", text, re.IGNORECASE):
         return _answer(bad == 0, "test summary", found, "no failures", Distortion.NEGATION_FLIP)
     if re.search(r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|successful(?:ly)?)\b", text, re.IGNORECASE) and not re.search(r"\b(?:not|n't|fail\w*)\b", text, re.IGNORECASE):
@@ -130,6 +134,32 @@ def _tests(text: str, document: Document) -> Answer | None:
         negated = bool(re.search(r"\b(?:not|n't|never)\b", text, re.IGNORECASE))
         return _answer((bad > 0) != negated, "test summary", found, "failed", Distortion.NEGATION_FLIP)
     return None
+
+
+_TEST_KINDS = {
+    "pass": "passed", "passed": "passed", "passing": "passed", "succeeded": "passed", "fail": "failed", "failed": "failed", "failures": "failed",
+    "failure": "failed", "failing": "failed", "skipped": "skipped", "skip": "skipped", "errors": "errors", "error": "errors", "errored": "errors",
+    "warnings": "warnings", "warning": "warnings", "xfailed": "xfailed", "ran": "total", "run": "total", "executed": "total", "total": "total", "collected": "total",
+}  # fmt: skip
+
+
+def _test_numbers(text: str) -> list[tuple[str, Quantity]]:
+    """(outcome, number) pairs a sentence states of a test run (`12 tests passed and 3 failed`)."""
+    out: list[tuple[str, Quantity]] = []
+    quantities = find_quantities(text)
+    for i, qty in enumerate(quantities):
+        stop = quantities[i + 1].start if i + 1 < len(quantities) else len(text)
+        words = re.findall(r"[a-z]+", text[qty.end : stop].lower())
+        if words[:1] in (["of"], ["out"]) and i + 1 < len(quantities):
+            words = re.findall(r"[a-z]+", text[quantities[i + 1].end :].lower())
+        kind = next((_TEST_KINDS[w] for w in words[:5] if w in _TEST_KINDS), None)
+        if kind is None and i and re.fullmatch(r"\s*(?:of|out of)(?: the| all)?\s*", text[quantities[i - 1].end : qty.start]):
+            kind = "total"
+        if kind:
+            out.append((kind, qty))
+    if re.search(r"\b(?:none|no (?:tests? )?|nothing )(?:have |were )?fail", text, re.IGNORECASE) and out:
+        out.append(("failed", Quantity(0, "none", 0, 0)))
+    return out if len({k for k, _ in out}) == len(out) else []
 
 
 def _emptiness(text: str, document: Document) -> Answer | None:

@@ -117,9 +117,9 @@ def _next(
     if when and d_len >= q_len:
         return chunk(d_len, when=when, qty=qty if qty and _bare_year(when, qty) else None, values=values if exact and v_len == d_len else ())
     if qty and not (c_len > q_len and not qty.word):
-        return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=op if o_len == q_len else "",
+        return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=op if o_len == q_len or op == "range" else "",
                      columns=columns if c_len == q_len and not qty.word else ())  # fmt: skip
-    if o_len > 1 or (o_len and c_len <= 1 and not exact):
+    if o_len > 1 and c_len <= o_len or (o_len and c_len <= 1 and not exact):
         return chunk(o_len, op=op, columns=columns if c_len == o_len else ())
     if c_len and c_len >= v_len and not (exact and v_len == c_len and max(c.quality for c in columns) < 0.9):
         return chunk(c_len, columns=columns, values=values if v_len == c_len else (), op=op if o_len == c_len else "")
@@ -179,3 +179,8 @@ def attribute_columns(table: Table, stem_of: str) -> list[ColumnRef]:
     """Columns that an adjective implies without naming them (`heaviest` -> weight)."""
     wanted = ATTRIBUTES.get(stem_of, frozenset())
     return [ColumnRef(c, 0.6) for c in table.columns if wanted & set(c.words)]
+
+
+def names_column(chunk: Chunk) -> bool:
+    """Whether a word that may be an operation is surely a column's name here (`total`, `average`)."""
+    return bool(chunk.columns) and max(c.quality for c in chunk.columns) > 0.65

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .model import Distortion
+from .parse import Chunk
 from .scene import Scene
 
 
@@ -28,59 +29,106 @@ class Reading:
 
 _OP_COST = {
     "max": 3.0, "min": 3.0, "more": 3.0, "less": 3.0, "only": 3.0, "none": 3.0, "not": 3.0, "all": 1.5, "than": 2.0, "same": 2.0,
-    "avg": 3.0, "median": 3.0, "sum": 0.4, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5, "before": 2.0,
-    "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.5,
+    "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5, "before": 2.0,
+    "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.3, "each": 0.2,
 }  # fmt: skip
-TOPIC_LEADS = frozenset("in at of during for from on by throughout the".split())
+_TOPIC_LEADS = frozenset("in at of during for from on by throughout within across".split())
+_DETERMINERS = frozenset("the a an his her their its this that these those our your my".split())
+_INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
 
 
 def leftover(scene: Scene, used: Iterable[int]) -> float:
     """Weight of what a reading does not explain: 0 = everything said is accounted for."""
     spent = set(used)
-    cost = 0.0
-    in_mention = {i: m for m in scene.mentions for i in m.chunks}
-    counted: set[int] = set()
+    spent_columns = {r.column.position for c in scene.chunks if c.at in spent for r in c.columns}
+    cost = _mentions_cost(scene, spent)
     for chunk in scene.chunks:
-        if chunk.at in spent:
+        if chunk.at in spent or chunk.at in scene.bound:
             continue
-        if (mention := in_mention.get(chunk.at)) is not None:
-            if mention.first not in counted and not mention.chunks & spent:
-                counted.add(mention.first)
-                cost += 2.5 if any(c.cost == 0 for c in mention.options) else 1.2
+        if chunk.when:
+            cost += 0.2 if chunk.when.month is None and not chunk.when.has_time else 1.5
         elif chunk.qty:
-            cost += 0.25 if chunk.when and _topical(scene, chunk.at) else 2.5
-        elif chunk.when:
-            cost += 0.3 if chunk.when.month is None else 1.5
-        elif chunk.op:
-            cost += _OP_COST.get(chunk.op, 1.0) if not chunk.columns else 0.8
+            cost += 2.5
         elif chunk.columns:
-            cost += 0.15 if max(c.quality for c in chunk.columns) < 0.6 else 0.6
+            known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
+            cost += 0.0 if known else 0.15 if max(c.quality for c in chunk.columns) < 0.6 else 0.5
+        elif chunk.op:
+            cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
             cost += 1.5
-        elif chunk.is_content:
-            cost += _word_cost(scene, chunk.at, spent)
+    return cost + sum(_run_cost(scene, run, spent) for run in _runs(scene, spent))
+
+
+def _mentions_cost(scene: Scene, spent: set[int]) -> float:
+    cost = 0.0
+    for mention in scene.mentions:
+        if not mention.chunks & spent:
+            cost += 2.5 if any(c.cost <= 0.05 for c in mention.options) else 1.2
     return cost
 
 
-def _word_cost(scene: Scene, at: int, spent: set[int]) -> float:
-    """A word without counterpart: cheap when the table's surroundings know it or it extends a name or sets the scene."""
-    chunk = scene.chunks[at]
-    if chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns:
-        return 0.0
-    if len(chunk.low) < 2:
-        return 0.05
-    for beside in (at - 1, at + 1):
-        if 0 <= beside < len(scene.chunks) and scene.chunks[beside].values and beside in spent:
-            return 0.2
-    return 0.25 if _topical(scene, at) else 0.8
+def _op_cost(scene: Scene, chunk: Chunk) -> float:
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    if chunk.low in ("top", "best", "more", "most") and following is not None and following.is_content:
+        return 0.8
+    return _OP_COST.get(chunk.op, 1.0)
+
+
+def _runs(scene: Scene, spent: set[int]) -> Iterator[list[Chunk]]:
+    """Stretches of words without counterpart; small words inside one do not end it."""
+    run: list[Chunk] = []
+    for chunk in scene.chunks:
+        if chunk.is_content and chunk.at not in spent and not _known(scene, chunk):
+            run.append(chunk)
+        elif not (run and (chunk.low in _INSIDE or (chunk.when and chunk.at not in spent))):
+            if run:
+                yield run
+            run = []
+    if run:
+        yield run
+
+
+def _known(scene: Scene, chunk: Chunk) -> bool:
+    return chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns or len(chunk.low) < 2
+
+
+def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
+    """Words without counterpart: cheap where they extend a name, set the scene, or are the verb of the clause."""
+    if len(run) == 1 and _verbal(run[0]):
+        return 0.25
+    if _extends_name(scene, run, spent):
+        return 0.2
+    if _topical(scene, run[0].at):
+        return 0.2 + 0.03 * (len(run) - 1)
+    if all(_verbal(c) for c in run):
+        return 0.3
+    if len(run) == 1 and _by_column(scene, run[0].at, spent):
+        return 0.2
+    return min(1.2, 0.5 + 0.2 * (len(run) - 1))
+
+
+def _verbal(chunk: Chunk) -> bool:
+    return chunk.low.endswith(("ed", "ing", "ly")) and len(chunk.low) > 4
+
+
+def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> bool:
+    """Whether the words stand right beside a name that is used and look like a part of it."""
+    cased = any(c.text[:1].isupper() for c in scene.chunks if c.words[0].start)
+    if cased and not any(c.text[:1].isupper() for c in run):
+        return False
+    for at in (run[0].at - 1, run[-1].at + 1, run[-1].at + 2):
+        if 0 <= at < len(scene.chunks) and scene.chunks[at].values and at in spent:
+            return at != run[-1].at + 2 or scene.chunks[at - 1].low in ("'s", "'", "s", ",")
+    return False
+
+
+def _by_column(scene: Scene, at: int, spent: set[int]) -> bool:
+    return any(0 <= x < len(scene.chunks) and scene.chunks[x].columns and x in spent for x in (at - 1, at + 1))
 
 
 def _topical(scene: Scene, at: int) -> bool:
-    """Whether a word stands in a phrase that only sets the scene: after a preposition, or the clause's first words."""
+    """Whether a stretch only sets the scene: after a preposition, or as the clause's first words."""
     index = at - 1
-    while index >= 0 and (scene.chunks[index].is_content or scene.chunks[index].low in ("-", "'", "s", ".", ",") or (scene.chunks[index].when and scene.chunks[index].qty)):
+    while index >= 0 and (scene.chunks[index].low in _DETERMINERS or (scene.chunks[index].when and scene.chunks[index].at not in scene.bound)):
         index -= 1
-    if index < 0:
-        return True
-    lead = scene.chunks[index].low
-    return lead in TOPIC_LEADS and (lead != "the" or index == 0 or scene.chunks[index - 1].low in TOPIC_LEADS)
+    return index < 0 or scene.chunks[index].low in _TOPIC_LEADS

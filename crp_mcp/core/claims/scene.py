@@ -131,11 +131,30 @@ def build(parse: Parse) -> Scene:
     for group in _groups(parse, taken):
         if mention := _mention(parse, group):
             mentions.append(mention)
+    mentions += _ordinal_rows(parse)
     mentions.sort(key=lambda m: m.first)
     used = {i for m in mentions for i in m.chunks}
     numbers = tuple(c for c in parse.chunks if c.qty and c.at not in used)
     columns = tuple(c for c in parse.chunks if c.columns and c.at not in used)
     return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used))
+
+
+def _ordinal_rows(parse: Parse) -> list[Mention]:
+    """`the first X`, `the last row`: a row by its place."""
+    out = []
+    columns = parse.table.columns
+    for chunk in parse.chunks:
+        place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
+        following = parse.chunks[chunk.at + 1] if chunk.at + 1 < len(parse.chunks) else None
+        if place is None or following is None or not following.words[0].is_word or following.op or not columns or parse.table.kind == "record":
+            continue
+        if following.columns and any(c.column.is_number for c in following.columns):
+            continue
+        row = place - 1 if place > 0 else parse.table.rows - 1
+        if 0 <= row < parse.table.rows:
+            cond = Cond(frozenset((row,)), f"rowid = {row + 1}", Column("rowid", [], -1), (), 0.1, chunk.text)
+            out.append(Mention(frozenset((chunk.at, following.at)) if following.is_plain else frozenset((chunk.at,)), (cond,), chunk.at, chunk.at))
+    return out
 
 
 def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
@@ -307,7 +326,7 @@ def _bind_numbers(parse: Parse) -> list[Mention]:
         if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
             continue
         holder = _holder(parse, chunk)
-        if holder is None:
+        if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
             continue
         conds = []
         for ref in holder.columns:
@@ -315,16 +334,21 @@ def _bind_numbers(parse: Parse) -> list[Mention]:
             if values is not None:
                 rows = number_rows(values, chunk.qty)
                 conds.append(Cond(rows, number_sql(ref.column, chunk.qty), ref.column, (), (1 - ref.quality) * 0.3, chunk.text))
-        if conds:
+        if conds and not (chunk.qty.compare == "between" and _spans_all(parse, chunk, holder)):
             out.append(Mention(frozenset((chunk.at, holder.at)), tuple(conds), min(chunk.at, holder.at), max(chunk.at, holder.at)))
     return out
+
+
+def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
+    """`with X between A and B` may say where X lies for all rows, rather than pick some."""
+    return any(c.low == "with" for c in parse.chunks[max(0, holder.at - 2) : number.at]) or number.op == "range"
 
 
 def _holder(parse: Parse, number: Chunk) -> Chunk | None:
     """The column word a quantity belongs to, when the wording leaves no doubt that it is a value and no count."""
     at, chunks = number.at, parse.chunks
     index = at - 1
-    while index >= 0 and chunks[index].low in ("of", "is", "was", "be", "are", "were", ":", "=", "a", "an", "the", "at", "than", "with", "#", "number", "(", "equal", "to", "'", "has", "had"):
+    while index >= 0 and not chunks[index].columns and chunks[index].low in ("of", "is", "was", "be", "are", "were", ":", "=", "a", "an", "the", "at", "than", "with", "#", "number", "(", "equal", "to", "'", "has", "had"):
         index -= 1
     gap = at - 1 - index
     if index >= 0 and chunks[index].columns and chunks[index].op in ("", "sum", "percent"):

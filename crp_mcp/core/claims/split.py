@@ -146,7 +146,7 @@ def _cells(line: str) -> list[str]:
 
 
 _CLAUSE = re.compile(
-    r"\s*(?:;|,?\s+(?:while|whereas|but|although|though|however)\s+|,\s+(?:and|so|which|where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|starting|located|costs?|would|do|does)\b)|\s+-\s+|,\s+)",
+    r"\s*(?:;|,?\s+(?:while|whereas|but|although|though|however)\s+|,\s+(?:and|so|which|where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|starting|located|costs?|would|do|does)\b)|\s+and\s+(?=['\"‘“])|(?<!\d)\s+-\s+(?!\d)|,\s+)",
     re.IGNORECASE,
 )
 

@@ -6,12 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from .document import Document, Table, make_table
+from .tree import status_codes
 
-_STATUS = re.compile(
-    r"(?:status[\s_]*(?:code)?\s*[:=]?\s*|HTTP/\d(?:\.\d)?\s+|\bHTTP\s+|error code:?\s*|http error\s+|response code:?\s*|\berror\s+)"
-    r"(?P<code>[1-5]\d\d)\b",
-    re.IGNORECASE,
-)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERROR_LINE = re.compile(
     r"^\W*(?:\w+\s+){0,2}(?:error|exception|fatal|traceback|failed|failure|denied|refused|an error occurred)\b|\berror:|"
@@ -48,19 +44,12 @@ def read_text(text: str, *, is_error: bool = False) -> Document:
     empty = not filled or (len(filled) <= 2 and bool(_NOTHING.match(filled[0])) and not error)
     return Document(
         tables=tuple(tables), lines=lines, is_error=error, is_empty=empty, partial=bool(_CUT.search(text[-2000:])),
-        kind="text", message=text.strip()[:4000] if error or short else "", statuses=tuple(_text_statuses(text)),
+        kind="text", message=text.strip()[:4000] if error or short else "", statuses=tuple(status_codes(text)),
     )  # fmt: skip
 
 
 def _looks_failed(filled: Sequence[str]) -> bool:
     return bool(_ERROR_LINE.search(filled[0])) or (len(filled) <= 3 and any(_ERROR_LINE.match(line) for line in filled))
-
-
-def _text_statuses(text: str) -> Iterator[int]:
-    found = [int(m["code"]) for m in _STATUS.finditer(text[:20_000])]
-    if not found:
-        found = [int(m[1]) for m in re.finditer(r"\b([45]\d\d) (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|Too Many|Bad Gateway|Gateway)", text[:20_000], re.IGNORECASE)]
-    yield from dict.fromkeys(found)
 
 
 _COUNTED = re.compile(r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b", re.IGNORECASE)
@@ -127,6 +116,8 @@ def labelled_values(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for line in lines[:400]:
         line = line.strip()
+        if _CUT.search(line):
+            continue
         pairs = [(m["key"], m["value"]) for p in (_IS, _VERB_NUMBER) for m in p.finditer(line)]
         if match := _COLON.match(line):
             pairs.insert(0, (match["key"], match["value"]))

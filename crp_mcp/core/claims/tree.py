@@ -32,7 +32,7 @@ def read_tree(value: Any, *, name: str = "") -> Document:
     caption = " ".join(str(root[k]) for k in ("caption", "title", "description") if isinstance(root.get(k), str))
     return Document(
         tables=tuple(tables), scalars=scalars, is_error=error is not None, is_empty=empty, partial=_is_partial(root),
-        kind="tree", message=error or "", statuses=tuple(_statuses(scalars)), total=main_total, caption=caption,
+        kind="tree", message=error or "", statuses=tuple(dict.fromkeys([*_statuses(scalars), *status_codes(error or "")])), total=main_total, caption=caption,
     )  # fmt: skip
 
 
@@ -61,7 +61,8 @@ class _Walk:
             self.scalars.append((path, value))
 
     def _mapping(self, value: Mapping[str, Any], path: str, depth: int) -> None:
-        if (table := _grid(value, path)) or (table := _keyed(value, path)) or (table := _by_columns(value, path)):
+        value = self._take_grid(value, path)
+        if (table := _keyed(value, path)) or (table := _by_columns(value, path)):
             self.tables.append(table)
         flat = dict(flatten(value))
         for key, cell in flat.items():
@@ -70,14 +71,24 @@ class _Walk:
             self.tables.append(make_table(list(flat), [list(flat.values())], kind="record", path=path))
         self._children(value, path, depth, value)
 
+    def _take_grid(self, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """The object without the members that make up a table of columns and rows, which is kept."""
+        found = _grid(value, path)
+        if found is None:
+            return value
+        table, members = found
+        self.tables.append(table)
+        return {k: v for k, v in value.items() if k not in members}
+
     def _children(self, value: Mapping[str, Any], path: str, depth: int, owner: Mapping[str, Any]) -> None:
         for key, member in value.items():
             inner = decode(member) if isinstance(member, str) else member
             where = f"{path}.{key}".strip(".")
             if isinstance(inner, Mapping):
                 if inner is member:
+                    inner = self._take_grid(inner, where)
                     self._children(inner, where, depth + 1, inner)
-                    if table := _keyed(inner, where) or _grid(inner, where):
+                    if table := _keyed(inner, where):
                         self.tables.append(table)
                 else:
                     self.visit(inner, where, depth + 1)
@@ -98,7 +109,6 @@ class _Walk:
             self._rows(objects, path, depth, owner)
         elif lists and all(isinstance(x, Mapping) for inner in lists for x in inner):
             self._rows([x for inner in lists for x in inner], path, depth, owner)
-            self.tables.append(make_table(["group"], [[i] for i in range(len(lists))], path=path, name=_leaf(path), kind="list"))
         elif not objects and not lists:
             self.tables.append(make_table([_leaf(path) or "item"], [[v] for v in value], path=path, name=_leaf(path), kind="list", total=_total_of(owner)))
             if len(value) == 1 and depth == 0:
@@ -142,8 +152,8 @@ def _leaf(path: str) -> str:
     return path.rsplit(".", 1)[-1]
 
 
-def _grid(value: Mapping[str, Any], path: str) -> Table | None:
-    """`{columns: [...], rows: [[...]]}` and its spellings."""
+def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] | None:
+    """`{columns: [...], rows: [[...]]}` and its spellings, with the names of the members it was made from."""
     lower = {k.lower(): k for k in value if isinstance(k, str)}
     for ckey in _COLUMN_KEYS:
         columns = value.get(lower.get(ckey, ""))
@@ -153,7 +163,8 @@ def _grid(value: Mapping[str, Any], path: str) -> Table | None:
         for rkey in _ROW_KEYS:
             rows = value.get(lower.get(rkey, ""))
             if isinstance(rows, list) and rows and all(isinstance(r, list) for r in rows):
-                return make_table(names, rows, path=path, name=_leaf(path), total=None, partial=_is_partial(value), caption=str(value.get("caption", "")))
+                table = make_table(names, rows, path=path, name=_leaf(path), total=_total_of(value), partial=_is_partial(value), caption=str(value.get("caption", "")))
+                return table, (lower[ckey], lower[rkey])
     return None
 
 
@@ -239,6 +250,19 @@ def _statuses(scalars: Sequence[tuple[str, Any]]) -> Iterator[int]:
             text = str(value)
             if re.fullmatch(r"[1-5]\d\d", text):
                 yield int(text)
+
+
+_STATUS = re.compile(
+    r"(?:status[\s_]*(?:code)?\s*[:=]?\s*|HTTP/\d(?:\.\d)?\s+|\bHTTP\s+|error code:?\s*|http error\s+|response code:?\s*|\berror\s+)(?P<code>[1-5]\d\d)\b",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\b([45]\d\d):? (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|Too Many|Bad Gateway|Gateway)", re.IGNORECASE)
+
+
+def status_codes(text: str) -> list[int]:
+    """HTTP status codes that a text states in so many words."""
+    found = [int(m["code"]) for m in _STATUS.finditer(text[:20_000])]
+    return list(dict.fromkeys(found or [int(m[1]) for m in _REASON.finditer(text[:20_000])]))
 
 
 _ERROR_KEYS = ("error", "errors", "exception", "error_message", "errormessage", "fault")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from .document import Document, Table
 from .judge import judge, scored
 from .model import Distortion, Outcome
+from .numbers import Number, agrees, find_quantities
 from .outcome import Answer, answers, count_answer
 from .split import clauses, states_nothing
 from .words import rejoin, stems
@@ -38,7 +39,7 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) 
     """The judgement of a sentence: as a whole when that can be read, else clause by clause."""
     text = rejoin(text)
     whole = _clause(text, document, context)
-    if whole.outcome is not Outcome.UNVERIFIABLE:
+    if whole.outcome is Outcome.SUPPORTED:
         return whole
     if whole.frame == "stated-partial":
         return whole
@@ -46,7 +47,8 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) 
         kept = [p for p in parts if not states_nothing(p)]
         if len(kept) < 2:
             continue
-        if found := _together([_clause(p, document, context) for p in kept], kept):
+        found = _together([_clause(p, document, context) for p in kept], kept)
+        if found and not (whole.outcome is Outcome.CONTRADICTED and found.outcome is Outcome.CONTRADICTED):
             return found
     return whole
 
@@ -68,9 +70,31 @@ def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
     said = answers(text, document)
     if said:
         return _from_answer(next((a for a in said if a.outcome is Outcome.CONTRADICTED), said[0]))
+    if (scalar := _scalar(text, document)) is not None:
+        return scalar
     known = context | frozenset(stems(document.caption))
     found = [j for t in document.tables[:MAX_TABLES] if t.rows and (j := _table(text, t, document, known)) is not None]
     return choose(found)
+
+
+def _scalar(text: str, document: Document) -> Judged | None:
+    """A result that is one bare number, against the one number of the clause."""
+    if len(document.scalars) != 1 or document.scalars[0][0] or len(document.tables) != 1:
+        return None
+    quantities = find_quantities(text)
+    number = document.tables[0].columns[0].numbers[0]
+    if number is None or len(quantities) != 1:
+        return None
+    fits = agrees(quantities[0], number)
+    if not fits and not _slip(quantities[0].value, number):
+        return Judged(Outcome.UNVERIFIABLE, 1.0, reason=f"the result is {number}: the sentence may be about something else")
+    outcome = Outcome.SUPPORTED if fits else Outcome.CONTRADICTED
+    return Judged(outcome, 0.3, "the value", str(number), quantities[0].literal, None if fits else Distortion.NUMBER_CHANGED, frame="scalar")
+
+
+def _slip(stated: Number, found: Number) -> bool:
+    """Whether two numbers are so alike that one is the other gone wrong."""
+    return stated != found and abs(stated - found) <= 0.15 * abs(found)
 
 
 def _from_answer(answer: Answer) -> Judged:

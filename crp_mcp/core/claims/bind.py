@@ -1,0 +1,74 @@
+"""Loose numbers of a clause -> conditions on columns: a column named beside the number, else one whose unit fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from .document import Column
+from .numbers import Quantity, agrees
+from .parse import Chunk
+from .scene import Cond, Scene, number_rows, number_sql
+
+MONEY = frozenset(
+    "price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge earn prize paid pay value budget spend profit sale".split()
+)
+Option = tuple[Cond, frozenset[int], float]
+"""A condition, the chunks it explains, and how doubtful it is."""
+
+
+def options(scene: Scene, chunk: Chunk) -> list[Option]:
+    """Columns a loose number may be a value of, likeliest first."""
+    qty = chunk.qty
+    assert qty is not None
+    out: list[Option] = []
+    money = [c for c in scene.table.columns if c.values() is not None and (c.unit == "$" or set(c.words) & MONEY)] if qty.unit == "$" else []
+    for named, ref, cost in scene.near_columns(chunk.at, after=4, before=10):
+        if not _joined(scene, chunk, named):
+            continue
+        for column in (ref.column, *(c for c in scene.table.columns if c is not ref.column and _wider(ref.column, c))):
+            if column.values() is None or (money and column not in money):
+                continue
+            cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
+            out.append((cond, frozenset((chunk.at, named.at)), cost + (0.1 if column is not ref.column else 0.0)))
+    if not out:
+        for column in money:
+            cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
+            out.append((cond, frozenset((chunk.at,)), 0.1))
+    return out[:6]
+
+
+def _wider(named: Column, other: Column) -> bool:
+    """Whether another column says the same in another form (`id` and `id_str`)."""
+    more = [w for w in other.path_words if w not in named.path_words]
+    return set(named.path_words) <= set(other.path_words) and bool(more) and set(more) <= {"str", "string", "text", "raw", "value", "num", "formatted"}
+
+
+def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
+    """Whether nothing between a number and a column word breaks their tie."""
+    low, high = sorted((number.at, named.at))
+    between = scene.chunks[low + 1 : high]
+    if named.at > number.at:
+        if any(c.low in ("per", "each", "in", "on", "for", "from", "by", "at") for c in between):
+            return False
+        return not any(c.values or c.qty or c.when or c.op in ("max", "min", "more", "less") for c in between)
+    linked = any(c.low in ("is", "was", "are", "were", "be", ":", "=") for c in between[-3:])
+    if len(between) > 3 and not linked:
+        return False
+    return not any(c.values or c.qty or c.when or (c.is_content and not linked) or c.op in ("max", "min") for c in between)
+
+
+def _rows(column: Column, qty: Quantity) -> frozenset[int]:
+    values = column.values() or ()
+    if qty.unit != "$":
+        return number_rows(values, qty)
+    return frozenset(r for r, n in enumerate(values) if n is not None and (agrees(qty, n) or agrees(qty, abs(n))))
+
+
+def ways(scene: Scene, numbers: Sequence[Chunk]) -> Iterator[tuple[tuple[Cond, ...], frozenset[int], float]]:
+    """Each way to give every one of these numbers a column; none when one has no column at all."""
+    if not numbers:
+        yield (), frozenset(), 0.0
+        return
+    for cond, used, cost in options(scene, numbers[0]):
+        for conds, more, extra in ways(scene, numbers[1:]):
+            yield (cond, *conds), used | more, cost + extra
