@@ -64,6 +64,7 @@ class Sealed:
     sent_tokens: int | None = None
 
 
+Scopes = list[Scope]
 Seal = Callable[[Head], Sealed]
 SealEntry = Callable[[Head, Entry], Sealed]
 """Called inside the store's write transaction: it may compute and sign, and must not call the store."""

@@ -20,6 +20,7 @@ from crp_mcp.store.model import (
     Filters,
     Page,
     Pinned,
+    Scopes,
     Seal,
     SealEntry,
     StoredCheckpoint,
@@ -151,6 +152,9 @@ class Store(Protocol):
 
     def conversations(self, scope: Scope | None = None) -> tuple[Conversation, ...]:
         """Return the conversations of tenant + project, or of the store, the last used first."""
+
+    def spaces(self) -> Scopes:
+        """Return every tenant and project the store knows, as scopes without a conversation."""
 
     def counters(self, scope: Scope | None) -> Counters:
         """Return the totals of a conversation, or of the whole store for None; as fast at any size."""

@@ -110,3 +110,9 @@ def conversations(db: sqlite3.Connection, scope: Scope | None) -> list[Conversat
         values,
     ).fetchall()
     return [Conversation(Scope(*row[:3]), row[3], row[4], row[5], Counters(*row[6:])) for row in rows]
+
+
+def spaces(db: sqlite3.Connection) -> list[Scope]:
+    """Return every tenant and project, by name."""
+    rows = db.execute("SELECT t.name, s.project FROM space s JOIN tenant t ON t.id = s.tenant_id ORDER BY 1, 2")
+    return [Scope(*row) for row in rows.fetchall()]

@@ -26,6 +26,7 @@ from crp_mcp.store.model import (
     Filters,
     Page,
     Pinned,
+    Scopes,
     Seal,
     SealEntry,
     StoredCheckpoint,
@@ -37,6 +38,7 @@ from crp_mcp.store.payloads import PayloadReader, PayloadWriter, WrittenPayload
 
 T = TypeVar("T")
 _ANY = Filters()
+
 BUSY_SECONDS = 10.0
 """How long a writer waits for another process before it gives up with StoreBusy."""
 
@@ -205,6 +207,11 @@ class SqliteStore:
         """Return the conversations, the last used first."""
         with self._read() as db:
             return tuple(scopes.conversations(db, scope))
+
+    def spaces(self) -> Scopes:
+        """Return every tenant and project."""
+        with self._read() as db:
+            return scopes.spaces(db)
 
     def counters(self, scope: Scope | None) -> Counters:
         """Return the totals of a conversation or of the store."""
