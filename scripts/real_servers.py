@@ -57,7 +57,8 @@ class NodeProgram:
         if not npm.is_file():
             npm = node_home() / "node_modules" / "npm" / "bin" / "npm-cli.js"  # Windows' layout
         options = ("--no-audit", "--no-fund", "--no-progress", "--loglevel=error", "--ignore-scripts")
-        _run(node(), str(npm), "install", *options, *self.packages, cwd=folder)
+        # A company's proxy may sign with a certificate that only the system knows.
+        _run(node(), "--use-system-ca", str(npm), "install", *options, *self.packages, cwd=folder)
 
     def command(self, folder: Path) -> list[str]:
         return [node(), str(folder / "node_modules" / self.script)]
@@ -97,6 +98,10 @@ SERVERS: dict[str, PythonServer | NodeProgram | NodeRuntime] = {
 """`git`, `time` and `fetch` speak both eras of the protocol, the others the handshake revisions only."""
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
 def tools_folder() -> Path:
     return Path(os.environ.get("CRP_TOOLS") or Path(__file__).resolve().parent.parent / ".tools").absolute()
 
@@ -123,7 +128,7 @@ def node() -> str:
     return str(node_home() / ("node.exe" if os.name == "nt" else "bin/node"))
 
 
-def install(names: Sequence[str], say: Callable[[str], None] = print) -> list[str]:
+def install(names: Sequence[str], say: Callable[[str], None] = _say) -> list[str]:
     """Install what is missing, Node first. Returns the names that could not be installed; says why."""
     missing = [name for name in names if not installed(name)]
     if any(isinstance(SERVERS[name], NodeProgram) for name in missing) and not installed("node"):
