@@ -1,34 +1,60 @@
-"""Structured log lines on stderr: one JSON object each, never a payload, an argument or a secret.
+"""Structured log: one JSON object a line on standard error. Never payloads, arguments, environments or secrets.
 
-stdout belongs to the protocol. Importing `logging` costs start-up, so this does not.
+A line that standard error cannot take at once is dropped: nothing here may hold up a message.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+import os
+import select
 import time
-from typing import Final
+from typing import Any
 
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LEVELS = ("debug", "info", "warning", "error")
+_LONGEST = 4000
+"""What a pipe takes whole if it takes anything."""
 
-_threshold = LEVELS["warning"]
+_threshold = LEVELS.index("warning")
+_dropped = 0
 
 
-def set_level(name: str) -> None:
-    """Show events of this level and above. Raises KeyError for a name that is none of `LEVELS`."""
+def set_level(level: str) -> None:
+    """Log this level and what is graver.
+
+    Raises:
+        ValueError: no such level.
+    """
     global _threshold
-    _threshold = LEVELS[name]
+    _threshold = LEVELS.index(level)
 
 
-def log_event(event: str, *, level: str = "warning", **fields: str | int | float | bool | None) -> None:
-    """Write one line: time, level, event and fields. Fields name things (ids, codes, sizes); they hold no content."""
-    if LEVELS[level] < _threshold:
+def log(level: str, event: str, **fields: Any) -> None:
+    """Write one line. Values are shortened to fit; what is not JSON is written as text."""
+    global _dropped
+    if LEVELS.index(level) < _threshold:
         return
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = json.dumps({"time": stamp, "level": level, "event": event, **fields})
-    try:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return  # stderr is gone: there is nobody left to tell
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
+    record: dict[str, Any] = {"time": stamp, "level": level, "event": event, "pid": os.getpid(), **fields}
+    if _dropped:
+        record["dropped_before"] = _dropped
+    line = json.dumps(record, default=str)
+    if len(line) > _LONGEST:
+        line = json.dumps({k: v[:500] if isinstance(v, str) else v for k, v in record.items()}, default=str)[:_LONGEST]
+    if _ready():
+        _dropped = 0
+        try:
+            os.write(2, line.encode() + b"\n")
+        except OSError:
+            # Standard error is closed: there is nowhere left to say so.
+            _dropped += 1
+    else:
+        _dropped += 1
+
+
+def _ready() -> bool:
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(2, select.POLLOUT)
+    return bool(poll.poll(0))

@@ -1,0 +1,115 @@
+"""What the servers offer, as last listed: tools with their definitions, prompts, resources; who has which.
+
+Rewrites listed definitions only where the relay must: a public name, and no `outputSchema` where a summary may come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from .answers import dump, with_member, without_members
+from .commands import OwnSide, ServerRules
+from .frame import text_of
+from .names import Original, public_names
+from .scan import NotJson, items, members
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool of a server. `raw` is its definition as listed."""
+
+    server: str
+    name: str
+    raw: bytes
+    definition: Mapping[str, Any]
+
+    def shown_as(self, public: str, own: OwnSide) -> bytes:
+        """The definition for the host."""
+        raw = self.raw
+        if "outputSchema" in self.definition and own.may_replace(self.server, self.name, self.definition):
+            raw = without_members(raw, ("outputSchema",))
+        return raw if public == self.name else with_member(raw, "name", dump(public))
+
+
+def read_tools(server: str, array: bytes) -> tuple[list[Tool], list[bytes]]:
+    """The tools of a `tools/list` result, and items that are none (they go on as they are)."""
+    tools, strange = [], []
+    for start, end in items(array):
+        raw = array[start:end]
+        definition = json.loads(raw)
+        if isinstance(definition, dict) and isinstance(definition.get("name"), str):
+            tools.append(Tool(server, definition["name"], raw, definition))
+        else:
+            strange.append(raw)
+    return tools, strange
+
+
+def is_shown(rules: ServerRules, name: str) -> bool:
+    """Whether `allow` and `deny` let a tool through."""
+    allowed = not rules.allow or any(fnmatchcase(name, glob) for glob in rules.allow)
+    return allowed and not any(fnmatchcase(name, glob) for glob in rules.deny)
+
+
+def listed(result: bytes, member: str) -> list[bytes]:
+    """Raw items of a list result's array; [] where there is none."""
+    try:
+        span = members(result).get(member)
+        return [result[start:end] for start, end in items(result, span[0])] if span else []
+    except NotJson:
+        return []
+
+
+def field_of(raw: bytes, name: str) -> str | None:
+    """A string member of a raw object; None where it is missing or no string."""
+    try:
+        span = members(raw).get(name)
+    except NotJson:
+        return None
+    return text_of(raw[span[0] : span[1]]) if span else None
+
+
+class Tools:
+    """All tools known, under their public names."""
+
+    def __init__(self, rules: Sequence[ServerRules], own: OwnSide) -> None:
+        self._rules = {rule.name: rule for rule in rules}
+        self._own = own
+        self._by_server: dict[str, dict[str, Tool]] = {}
+        self._public: dict[str, Tool] = {}
+        self._names: dict[Original, str] = {}
+
+    def learn(self, server: str, tools: Iterable[Tool], *, more: bool = False) -> None:
+        """What a server lists now; `more`: in addition to what it listed before (a further page)."""
+        known = self._by_server.setdefault(server, {})
+        if not more:
+            known.clear()
+        rules = self._rules[server]
+        known.update({tool.name: tool for tool in tools if is_shown(rules, tool.name)})
+        self._names = public_names(
+            [(tool.server, tool.name) for named in self._by_server.values() for tool in named.values()],
+            {name: rule.prefix for name, rule in self._rules.items()},
+            {str(tool["name"]) for tool in self._own.tools()},
+        )
+        self._public = {self._names[t.server, t.name]: t for named in self._by_server.values() for t in named.values()}
+
+    def knows(self, server: str) -> bool:
+        return server in self._by_server
+
+    def find(self, public: str) -> Tool | None:
+        return self._public.get(public)
+
+    def of(self, server: str, name: str) -> Tool | None:
+        return self._by_server.get(server, {}).get(name)
+
+    def public_name(self, tool: Tool) -> str:
+        return self._names.get((tool.server, tool.name), tool.name)
+
+    def shown(self) -> list[bytes]:
+        """Definitions of all of them and of our own, sorted by public name."""
+        shown = {name: tool.shown_as(name, self._own) for name, tool in self._public.items()}
+        shown.update({str(tool["name"]): dump(tool) for tool in self._own.tools()})
+        return [shown[name] for name in sorted(shown)]

@@ -1,0 +1,30 @@
+"""The two wire eras: the handshake revisions, and 2026-07-28 with its envelope in every request's `_meta`."""
+
+from __future__ import annotations
+
+from .frame import Frame
+
+HANDSHAKE = "handshake"
+MODERN = "2026-07-28"
+MODERN_VERSIONS = (MODERN,)
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+ENVELOPE_VERSION = b"io.modelcontextprotocol/protocolVersion"
+ENVELOPE_KEYS = frozenset(
+    {
+        "io.modelcontextprotocol/protocolVersion",
+        "io.modelcontextprotocol/clientCapabilities",
+        "io.modelcontextprotocol/clientInfo",
+    }
+)
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+
+NO_BRIDGE = "crp-mcp speaks to each server in the era of its host; bridging the two eras is not part of it yet."
+
+
+def is_modern(frame: Frame) -> bool:
+    """Whether a request is made in protocol 2026-07-28. `initialize` exists only before it."""
+    if frame.method == "server/discover":
+        return True
+    meta = frame.part("_meta")
+    return meta is not None and ENVELOPE_VERSION in meta and frame.method != "initialize"

@@ -1,0 +1,237 @@
+"""In place: one server behind us, and everything of it as if we were not there. Our own few things are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_member
+from .catalog import read_tools
+from .commands import OwnSide, ServerRules
+from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
+from .frame import Edit, Frame, text_of
+from .link import Link, Outcome
+from .proxy import Call, Proxy
+from .scan import members
+
+PROBE_SECONDS = 30.0
+"""A server that does not know `server/discover` may stay silent; a host that probes must not wait for ever."""
+
+
+class InPlace(Proxy):
+    """Routes of the one server."""
+
+    def __init__(self, server: ServerRules, own: OwnSide) -> None:
+        super().__init__([server], own)
+        self.link: Link = self.links[server.name]
+        self.capabilities: Mapping[str, Any] | None = None
+        """What the server says it can do; None before it said anything."""
+        self._routes = {
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/templates/list": self._list_templates,
+            "resources/list": self._list_resources,
+            "resources/read": self._read,
+            "completion/complete": self._complete,
+        }
+
+    def route(self, call: Call, now: float) -> None:
+        route = self._routes.get(call.frame.method or "")
+        if route:
+            route(call, now)
+        else:
+            if call.frame.method in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
+                self._remember(call.frame)
+            self.pass_on(call, self.link, now)
+
+    def _remember(self, frame: Frame) -> None:
+        """Keep what a restarted server must be told again."""
+        level = frame.method == "logging/setLevel"
+        again = [line for line in self.link.after_greeting if not (level and b'"logging/setLevel"' in line)]
+        params = b"".join(p for p in [frame.top_piece("params")] if isinstance(p, bytes)) or b"{}"
+        line = b'{"jsonrpc":"2.0","id":@ID@,"method":"resources/subscribe","params":%b}' % params
+        if level:
+            line = line.replace(b"resources/subscribe", b"logging/setLevel", 1)
+        again = [other for other in again if other != line]
+        self.link.after_greeting = again if frame.method == "resources/unsubscribe" else [*again, line]
+
+    def notify_servers(self, frame: Frame, now: float) -> None:
+        if frame.method == "notifications/initialized":
+            self.initialized = True
+        self.link.tell(frame.forward())
+
+    # -- opening -------------------------------------------------------------------------------------------------
+
+    def _initialize(self, call: Call, now: float) -> None:
+        if self.link.rules.era == MODERN:
+            data = {"supported": [MODERN], "requested": text_of(call.frame.part("protocolVersion"))}
+            text = f"The MCP server {self.link.name!r} is configured for protocol {MODERN} only. {NO_BRIDGE}"
+            self.fail(call, Failure(INVALID_PARAMS, text, data))
+            return
+        self.link.greeting = None
+        self._forward(call, self.link, lambda outcome, at: self._opened(call, outcome), now, whole=True)
+
+    def _discover(self, call: Call, now: float) -> None:
+        if self.link.rules.era == HANDSHAKE:
+            text = f"The MCP server {self.link.name!r} is configured for the handshake protocol revisions. {NO_BRIDGE}"
+            self.fail(call, Failure(METHOD_NOT_FOUND, text, {"supported": list(HANDSHAKE_VERSIONS)}))
+            return
+        done = lambda outcome, at: self._opened(call, outcome)  # noqa: E731
+        self._forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
+
+    def _opened(self, call: Call, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure) or "result" not in outcome.top:
+            self.pass_back(call, outcome)
+            return
+        if call.frame.method == "initialize":
+            params = call.frame.top_piece("params")
+            self.link.greeting = params if isinstance(params, bytes) else None
+        self.pass_back(call, outcome, self._introduce(outcome))
+
+    def _introduce(self, answer: Frame) -> list[Edit]:
+        """Add what our own side needs to the server's capabilities, and our sentence to its instructions."""
+        capabilities = answer.part("capabilities") or b"{}"
+        self.capabilities = members(capabilities)
+        fresh = capabilities
+        needed = {
+            "tools": self.own.tools(),
+            "resources": self.own.templates(),
+            "completions": self.own.templates(),
+        }
+        for name, offered in needed.items():
+            if offered and name not in self.capabilities:
+                fresh = with_member(fresh, name, b"{}")
+        changes = {} if fresh == capabilities else {"capabilities": fresh}
+        ours = self.own.instructions()
+        if ours:
+            theirs = text_of(answer.part("instructions"))
+            changes["instructions"] = dump(f"{theirs}\n\n{ours}" if theirs else ours)
+        return set_members(answer, changes)
+
+    def _offers(self, capability: str) -> bool:
+        return self.capabilities is None or capability in self.capabilities
+
+    # -- tools ---------------------------------------------------------------------------------------------------
+
+    def _own_names(self) -> set[str]:
+        return {str(tool["name"]) for tool in self.own.tools()}
+
+    def _list_tools(self, call: Call, now: float) -> None:
+        if not self._offers("tools"):
+            self._answer_list(call, "tools", self.own.tools())
+            return
+        self._forward(call, self.link, lambda outcome, at: self._tools_listed(call, outcome), now, whole=True)
+
+    def _tools_listed(self, call: Call, outcome: Outcome) -> None:
+        first = not _cursor(call)
+        array = outcome.part("tools") if isinstance(outcome, Frame) else None
+        if not isinstance(outcome, Frame) or array is None:
+            self._not_listed(call, outcome, "tools", self.own.tools())
+            return
+        tools, strange = read_tools(self.link.name, array)
+        self.tools.learn(self.link.name, tools, more=not first)
+        shown = [
+            tool.shown_as(self.tools.public_name(tool), self.own)
+            for tool in tools
+            if self.tools.of(tool.server, tool.name)
+        ]
+        ours = [dump(tool) for tool in self.own.tools()] if first else []
+        fresh = b"[%b]" % b",".join([*shown, *strange, *ours])
+        unchanged = not ours and len(shown) == len(tools) and all(t.raw == s for t, s in zip(tools, shown, strict=True))
+        self.pass_back(call, outcome, [] if unchanged else [(*outcome.inner["tools"], fresh)])
+
+    def _call_tool(self, call: Call, now: float) -> None:
+        name = text_of(call.frame.part("name")) or ""
+        if name in self._own_names():
+            self.serve(call, "tool", name)
+            return
+        tool = self.tools.find(name)
+        self.call_tool(call, self.link, tool, tool.name if tool else name, now)
+
+    # -- resources and completion --------------------------------------------------------------------------------
+
+    def _list_templates(self, call: Call, now: float) -> None:
+        self._list(call, now, "resourceTemplates", self.own.templates())
+
+    def _list_resources(self, call: Call, now: float) -> None:
+        self._list(call, now, "resources", ())
+
+    def _list(self, call: Call, now: float, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
+        """A list of the server's, our own items once, at the end of its first page."""
+        if not self._offers("resources"):
+            self._answer_list(call, member, ours)
+        elif not ours or _cursor(call):
+            self.pass_on(call, self.link, now)
+        else:
+            done = lambda outcome, at: self._listed(call, outcome, member, ours)  # noqa: E731
+            self._forward(call, self.link, done, now, whole=True)
+
+    def _listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
+        array = outcome.part(member) if isinstance(outcome, Frame) else None
+        if not isinstance(outcome, Frame) or array is None:
+            self._not_listed(call, outcome, member, ours)
+            return
+        inside = array[1:-1].strip()
+        fresh = b"[%b]" % b",".join([*([inside] if inside else []), *(dump(item) for item in ours)])
+        self.pass_back(call, outcome, [(*outcome.inner[member], fresh)])
+
+    def _not_listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
+        """The server knows no such list. Ours is still there; any other error is the host's."""
+        code = outcome.part("code") if isinstance(outcome, Frame) else None
+        if ours and code == b"%d" % METHOD_NOT_FOUND:
+            self._answer_list(call, member, ours)
+        else:
+            self.pass_back(call, outcome)
+
+    def _answer_list(self, call: Call, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
+        self.answer(call, list_result(member, [dump(item) for item in ours], call.modern))
+
+    def _read(self, call: Call, now: float) -> None:
+        uri = text_of(call.frame.part("uri")) or ""
+        if self.own.owns_uri(uri):
+            self.serve(call, "resource", uri)
+        else:
+            self.pass_on(call, self.link, now)
+
+    def _complete(self, call: Call, now: float) -> None:
+        uri = completed_uri(call.frame)
+        if uri is not None and self.own.owns_uri(uri):
+            self.serve(call, "complete", uri)
+        else:
+            self.pass_on(call, self.link, now)
+
+
+def _cursor(call: Call) -> bool:
+    return call.frame.part("cursor") not in (None, b"null")
+
+
+def completed_uri(frame: Frame) -> str | None:
+    """The template that a completion is asked for; None where it is for a prompt."""
+    ref = frame.part("ref")
+    if ref is None or ref[:1] != b"{":
+        return None
+    span = members(ref).get("uri")
+    return text_of(ref[span[0] : span[1]]) if span else None
+
+
+def set_members(answer: Frame, changes: Mapping[str, bytes]) -> list[Edit]:
+    """The edits that set members of an answer's result."""
+    edits: list[Edit] = []
+    added = b""
+    for name, value in changes.items():
+        if name in answer.inner:
+            edits.append((*answer.inner[name], value))
+        else:
+            added += b"%b%b:%b" % (b"," if answer.inner or added else b"", dump(name), value)
+    if added:
+        end = answer.top["result"][1] - 1
+        edits.append((end, end, added))
+    return edits
+
+
+def list_result(member: str, items: Sequence[bytes], modern: bool) -> bytes:
+    """A list result of ours, with what each era asks for."""
+    rest = b',"resultType":"complete","ttlMs":0,"cacheScope":"private"' if modern else b""
+    return b"{%b:[%b]%b}" % (dump(member), b",".join(items), rest)

@@ -1,0 +1,306 @@
+"""One server's connection: which requests wait for an answer, how long they may, and what a restart must repeat.
+
+Does not know what the messages mean. Times are seconds of any steady clock, passed in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .answers import CONNECTION_CLOSED, REQUEST_TIMEOUT, Failure, dump, notification_line, request_line
+from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
+from .frame import Edit, Frame, Piece
+
+Outcome = Frame | Failure
+Done = Callable[[Outcome, float], None]
+
+OPENING_SECONDS = 60.0
+"""How long a server may take to answer our own `initialize` after a restart."""
+LATE_SECONDS = 300.0
+"""How long an answer that nobody waits for any more is still expected, so that its id is not used again."""
+LONGEST_HOLD = 5.0
+"""A request waits this long for a server that may not be restarted yet; if it would be longer, it fails at once."""
+BACKOFF = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+STEADY_SECONDS = 30.0
+"""A server that ran this long had a good start: the backoff begins anew."""
+
+
+def same_id(raw: bytes) -> bytes:
+    """One spelling for each id, since an answer may spell it in another way than the request did."""
+    if raw.isdigit() or (raw.isascii() and raw[:1] == b'"' and b"\\" not in raw):
+        return raw
+    value = json.loads(raw)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return dump(value)
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that the server has not answered."""
+
+    wire_id: bytes
+    method: str
+    done: Done
+    deadline: float
+    latest: float
+    idle: float
+    token: bytes | None = None
+    whole: bool = False
+    """The answer must be in memory."""
+    abandoned: bool = False
+
+
+class Link:
+    """State of the connection to one server. `emit` takes the commands."""
+
+    def __init__(self, rules: ServerRules, emit: Callable[[Command], None], *, keep_ids: bool) -> None:
+        self.rules = rules
+        self.name = rules.name
+        self.state = "down"
+        self.ready = False
+        self.generation = 0
+        self.greeting: bytes | None = None
+        """Params of the `initialize` to send first on every new connection; None before the host sent one."""
+        self.on_greeted: Callable[[Link, Outcome, float], None] | None = None
+        self.after_greeting: list[bytes] = []
+        """Requests that put a restarted server back where it was: log level, subscriptions."""
+        self.pending: dict[bytes, Pending] = {}
+        self._emit = emit
+        self._keep_ids = keep_ids
+        self._waiting: list[tuple[bytes | None, tuple[Piece, ...]]] = []
+        self._tokens: dict[bytes, Pending] = {}
+        self._counter = 0
+        self._failures = 0
+        self._not_before = 0.0
+        self._opened_at = 0.0
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        frame: Frame,
+        done: Done,
+        now: float,
+        *,
+        edits: Iterable[Edit] = (),
+        token: bytes | None = None,
+        whole: bool = False,
+        endless: bool = False,
+        idle: float | None = None,
+    ) -> Pending:
+        """Pass a host's request on. The id stays the host's own unless it is taken."""
+        assert frame.id is not None
+        wire_id = self._claim(frame.id)
+        if wire_id != frame.id:
+            edits = [*edits, frame.with_id(wire_id)]
+        pending = self._expect(wire_id, frame.method or "", done, now, idle, whole)
+        if endless:
+            pending.deadline = pending.latest = float("inf")
+        if token is not None:
+            pending.token = token
+            self._tokens[token] = pending
+        self._send(wire_id, frame.forward(edits), now)
+        return pending
+
+    def ask(self, method: str, params: bytes | None, done: Done, now: float, *, idle: float | None = None) -> Pending:
+        """Send a request of our own."""
+        wire_id = self._claim(None)
+        pending = self._expect(wire_id, method, done, now, idle, True)
+        self._send(wire_id, (request_line(wire_id, method, params),), now)
+        return pending
+
+    def tell(self, pieces: tuple[Piece, ...]) -> None:
+        """Send a notification or an answer. It is lost where the server is down: nobody there could know it."""
+        if self.ready:
+            self._emit(ToServer(self.name, pieces))
+        elif self.state != "down":
+            self._waiting.append((None, pieces))
+
+    def abandon(self, pending: Pending, now: float) -> bool:
+        """Nobody waits for the answer any more. True where the server has seen the request and should be told."""
+        if pending.abandoned or self.pending.get(same_id(pending.wire_id)) is not pending:
+            return False
+        for index, (wire_id, _) in enumerate(self._waiting):
+            if wire_id == pending.wire_id:
+                del self._waiting[index]
+                self._forget(pending)
+                return False
+        pending.abandoned = True
+        pending.deadline = now + LATE_SECONDS
+        return True
+
+    def _claim(self, host_id: bytes | None) -> bytes:
+        if self._keep_ids:
+            if host_id is not None and same_id(host_id) not in self.pending:
+                return host_id
+            self._counter += 1
+            return b'"crp-mcp-%d"' % self._counter
+        self._counter += 1
+        return b"%d" % self._counter
+
+    def _expect(self, wire_id: bytes, method: str, done: Done, now: float, idle: float | None, whole: bool) -> Pending:
+        seconds = self.rules.idle if idle is None else idle
+        latest = now + max(seconds, self.rules.ceiling)
+        pending = Pending(wire_id, method, done, now + seconds, latest, seconds, whole=whole)
+        self.pending[same_id(wire_id)] = pending
+        return pending
+
+    def _forget(self, pending: Pending) -> None:
+        self.pending.pop(same_id(pending.wire_id), None)
+        if pending.token is not None and self._tokens.get(pending.token) is pending:
+            del self._tokens[pending.token]
+
+    def _send(self, wire_id: bytes | None, pieces: tuple[Piece, ...], now: float) -> None:
+        if self.ready:
+            self._emit(ToServer(self.name, pieces))
+            return
+        self._waiting.append((wire_id, pieces))
+        self.open(now)
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def answered(self, frame: Frame, now: float) -> None:
+        """The server answered; whoever waits is told."""
+        assert frame.id is not None
+        pending = self.pending.get(same_id(frame.id))
+        if pending is None:
+            self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
+        elif pending.whole and frame.spooled and not pending.abandoned:
+            self._emit(Load(self.name, frame))
+        else:
+            self._settle(pending, frame, now)
+
+    def unreadable(self, ids: Iterable[bytes], reason: str, now: float) -> bool:
+        """An answer arrived that cannot be read. Fails the request it seems to answer; False where there is none."""
+        for ident in ids:
+            pending = self.pending.get(same_id(ident))
+            if pending is not None:
+                text = f"The MCP server {self.name!r} sent an answer that cannot be read ({reason})."
+                self._settle(pending, Failure(CONNECTION_CLOSED, text), now)
+                return True
+        return False
+
+    def progressed(self, token: bytes, now: float) -> bool:
+        """A sign of life from a request: it may take longer. False where no request has this token."""
+        pending = self._tokens.get(token)
+        if pending is None:
+            return False
+        pending.deadline = min(now + pending.idle, pending.latest)
+        return True
+
+    def _settle(self, pending: Pending, outcome: Outcome, now: float) -> None:
+        self._forget(pending)
+        if not pending.abandoned:
+            pending.done(outcome, now)
+
+    def expire(self, now: float) -> None:
+        """Give up on requests whose time is over, and tell the server so."""
+        for pending in [p for p in self.pending.values() if p.deadline <= now]:
+            if pending.abandoned:
+                self._forget(pending)
+                continue
+            waited = "in all" if now >= pending.latest else "without a sign of progress"
+            text = f"The MCP server {self.name!r} did not answer within {pending.idle:g} s ({waited})."
+            if self.abandon(pending, now) and pending.method != "initialize":
+                params = b'{"requestId":%b,"reason":"timed out"}' % pending.wire_id
+                self.tell((notification_line("notifications/cancelled", params),))
+            self._emit(Log("warning", "request_timeout", {"server": self.name, "method": pending.method}))
+            pending.done(Failure(REQUEST_TIMEOUT, text), now)
+
+    def next_deadline(self) -> float | None:
+        return min((p.deadline for p in self.pending.values()), default=None)
+
+    # -- the connection ------------------------------------------------------------------------------------------
+
+    def open(self, now: float) -> None:
+        """Have the server started unless it runs. Where it failed too often lately, what waits for it fails."""
+        if self.state != "down":
+            return
+        delay = max(0.0, self._not_before - now)
+        if delay > LONGEST_HOLD:
+            text = f"The MCP server {self.name!r} keeps failing; it is started again in {delay:.0f} s at the earliest."
+            self._fail_all(Failure(CONNECTION_CLOSED, text), now)
+            return
+        self.state = "opening"
+        self._emit(Open(self.name, delay))
+
+    def opened(self, now: float) -> None:
+        """The server runs. It is greeted first if the host has greeted us."""
+        self.state = "open"
+        self.generation += 1
+        self._opened_at = now
+        if self.greeting is None:
+            self._flush()
+        else:
+            self._greet(now)
+
+    def greet(self, params: bytes, now: float) -> None:
+        """Send `initialize` with these params, now and after every restart; everything else waits for the answer."""
+        self.greeting = params
+        self.ready = False
+        if self.state == "open":
+            self._greet(now)
+        else:
+            self.open(now)
+
+    def _greet(self, now: float) -> None:
+        wire_id = self._claim(None)
+        self._expect(wire_id, "initialize", self._greeted, now, OPENING_SECONDS, True)
+        self._emit(ToServer(self.name, (request_line(wire_id, "initialize", self.greeting),)))
+
+    def _greeted(self, outcome: Outcome, now: float) -> None:
+        if isinstance(outcome, Frame) and "result" in outcome.top:
+            if self.on_greeted:
+                self.on_greeted(self, outcome, now)
+            else:
+                self.start_session(now)
+            return
+        if isinstance(outcome, Frame):
+            outcome = Failure(CONNECTION_CLOSED, f"The MCP server {self.name!r} refused to be initialised.")
+        if self.on_greeted:
+            self.on_greeted(self, outcome, now)
+        self._emit(Close(self.name))
+        self.closed("did not complete the handshake", now)
+
+    def start_session(self, now: float) -> None:
+        """The handshake is complete: tell the server, and let everything through."""
+        self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
+        for line in self.after_greeting:
+            wire_id = self._claim(None)
+            self._expect(wire_id, "(again)", _ignore, now, OPENING_SECONDS, True)
+            self._emit(ToServer(self.name, (line.replace(b"@ID@", wire_id, 1),)))
+        self._flush()
+
+    def _flush(self) -> None:
+        self.ready = True
+        waiting, self._waiting = self._waiting, []
+        for _, pieces in waiting:
+            self._emit(ToServer(self.name, pieces))
+
+    def closed(self, reason: str, now: float) -> None:
+        """The connection is gone. Whoever waits is told why; the next request starts the server again."""
+        if self.state == "down":
+            return
+        if self.state == "open" and now - self._opened_at >= STEADY_SECONDS:
+            self._failures = 0
+        self.state, self.ready = "down", False
+        self._not_before = now + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
+        self._failures += 1
+        self._emit(Log("warning", "server_closed", {"server": self.name, "reason": reason}))
+        text = f"The MCP server {self.name!r} {reason}; it is started again on the next request."
+        self._fail_all(Failure(CONNECTION_CLOSED, text), now)
+
+    def _fail_all(self, failure: Failure, now: float) -> None:
+        waiting, self.pending = self.pending, {}
+        self._waiting.clear()
+        self._tokens.clear()
+        for pending in waiting.values():
+            if not pending.abandoned:
+                pending.done(failure, now)
+
+
+def _ignore(outcome: Outcome, now: float) -> None:
+    """Nobody waits for this answer."""

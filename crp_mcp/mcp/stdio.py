@@ -1,0 +1,373 @@
+"""The stdio front: one host on our stdin and stdout, its servers as child processes, the core between them.
+
+Everything that decides is in `core.wire`; here its commands are carried out and its events come from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crp_mcp.core.wire.answers import dump
+from crp_mcp.core.wire.commands import (
+    CallOwn,
+    CancelOwn,
+    Capture,
+    Close,
+    Command,
+    Load,
+    Log,
+    Open,
+    OwnSide,
+    ToHost,
+    ToServer,
+)
+from crp_mcp.core.wire.frame import Cut, Piece
+from crp_mcp.core.wire.inplace import InPlace
+from crp_mcp.errors import BadRequest, CrpError, NotFound, UpstreamError
+from crp_mcp.log import log
+
+from .connection import FLUSH_SECONDS, Connection, until
+from .framing import LineReader, Message, load
+from .pipes import open_sink, open_source
+from .reaper import Reaper
+from .spawn import start_process
+from .spec import UpstreamSpec
+from .spool import Spool, SpoolFile
+
+if TYPE_CHECKING:
+    from crp_mcp.core.wire.proxy import Proxy
+    from crp_mcp.relay.ports import RelayPort
+
+HOST_QUEUE = 8 * 1024 * 1024
+"""Bytes that may wait for the host in memory before the servers' output is left in their pipes."""
+SERVER_QUEUE = 32 * 1024 * 1024
+"""Bytes that may wait for one server in memory before the host's messages are left in its pipe."""
+TICK_SECONDS = 0.25
+SETTLE_SECONDS = 2.0
+"""How long captures under way may take once the host has gone."""
+
+
+@dataclass(slots=True)
+class Started:
+    """Servers that were started ahead of everything else; an error where one could not be."""
+
+    reaper: Reaper
+    processes: dict[str, subprocess.Popen[bytes] | UpstreamError] = field(default_factory=dict)
+
+
+def start_servers(specs: Sequence[UpstreamSpec]) -> Started:
+    """Start all servers at once. Call it before importing what takes time: they start meanwhile."""
+    started = Started(Reaper())
+    for spec in specs:
+        try:
+            process = start_process(spec.name, spec.argv, spec.env, spec.cwd)
+        except UpstreamError as error:
+            started.processes[spec.name] = error
+        else:
+            started.reaper.watch(process.pid)
+            started.processes[spec.name] = process
+    return started
+
+
+async def run_stdio(
+    specs: Sequence[UpstreamSpec],
+    relay: RelayPort,
+    *,
+    in_place: bool,
+    spool_dir: Path,
+    started: Started | None = None,
+) -> int:
+    """Serve the host on stdin and stdout until it leaves or a signal comes. The exit code for the process.
+
+    `in_place`: there is exactly one server, and everything of it passes as if we were not there.
+    """
+    driver = Driver(specs, relay, in_place=in_place, spool_dir=spool_dir, started=started or start_servers(specs))
+    return await driver.run()
+
+
+def own_side(relay: RelayPort) -> OwnSide:
+    """The relay as the core sees it."""
+
+    def may_replace(server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        meta = definition.get("_meta") if definition else None
+        return not (isinstance(meta, dict) and "ui" in meta) and not relay.policy(server, tool, definition).passthrough
+
+    return OwnSide(relay.instructions, relay.own_tools, relay.resource_templates, relay.owns_uri, may_replace)
+
+
+class Driver:
+    """Carries out the core's commands on one event loop."""
+
+    def __init__(
+        self, specs: Sequence[UpstreamSpec], relay: RelayPort, *, in_place: bool, spool_dir: Path, started: Started
+    ) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._relay = relay
+        self._spool = Spool(spool_dir)
+        self._reaper = started.reaper
+        self._started = started
+        self._proxy = _core(specs, relay, in_place)
+        self._connections: dict[str, Connection] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._own_tasks: dict[int, asyncio.Task[None]] = {}
+        self._ticking = False
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[int] = self._loop.create_future()
+        self._do: dict[type, Any] = {
+            ToHost: lambda command: self._host.send(command.pieces),
+            ToServer: self._to_server,
+            Open: self._open,
+            Close: self._close,
+            Load: self._load,
+            Capture: lambda command: self._spawn(self._capture(command)),
+            CallOwn: self._call_own,
+            CancelOwn: self._cancel_own,
+            Log: lambda command: log(command.level, command.event, **command.fields),
+        }
+
+    async def run(self) -> int:
+        host_in, host_out = protect_stdio()
+        self._host = open_sink(host_out, on_lost=lambda: self._finish(0), on_queued=self._balance)
+        self._lines = LineReader(self._spool)
+        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)):
+            if number is not None:
+                with contextlib.suppress(NotImplementedError):
+                    self._loop.add_signal_handler(number, self._finish, 128 + number)
+        for name, process in self._started.processes.items():
+            self._run(self._proxy.open(name, self._loop.time()), quiet=(Open,))
+            self._adopt(name, process)
+        self._host_source = open_source(host_in, self._host_sent)
+        code = await self._over
+        await self._shut_down()
+        return code
+
+    # -- events --------------------------------------------------------------------------------------------------
+
+    def _host_sent(self, chunk: bytes) -> None:
+        messages = list(self._lines.feed(chunk)) if chunk else [self._lines.finish()]
+        for message in messages:
+            if message is not None:
+                self._run(self._proxy.from_host(message, self._loop.time()))
+        if not chunk:
+            self._finish(0)
+
+    def _server_sent(self, name: str, message: Message) -> None:
+        self._run(self._proxy.from_server(name, message, self._loop.time()))
+
+    def _server_closed(self, name: str, connection: Connection, reason: str) -> None:
+        if self._connections.get(name) is connection:
+            del self._connections[name]
+            self._run(self._proxy.server_closed(name, reason, self._loop.time()))
+
+    def _finish(self, code: int) -> None:
+        if not self._over.done():
+            self._over.set_result(code)
+
+    def _tick(self) -> None:
+        self._ticking = False
+        self._run(self._proxy.tick(self._loop.time()))
+        self._keep_ticking()
+
+    def _keep_ticking(self) -> None:
+        if not self._ticking and self._proxy.next_deadline() is not None:
+            self._ticking = True
+            self._loop.call_later(TICK_SECONDS, self._tick)
+
+    def _balance(self) -> None:
+        """Leave in their pipes what the other side does not take."""
+        full = self._host.queued > HOST_QUEUE
+        for connection in self._connections.values():
+            connection.source.pause() if full else connection.source.resume()
+        if any(connection.sink.queued > SERVER_QUEUE for connection in self._connections.values()):
+            self._host_source.pause()
+        else:
+            self._host_source.resume()
+
+    # -- commands ------------------------------------------------------------------------------------------------
+
+    def _run(self, commands: Sequence[Command], quiet: tuple[type, ...] = ()) -> None:
+        for command in commands:
+            if not isinstance(command, quiet):
+                self._do[type(command)](command)
+        if not self._ticking:
+            self._keep_ticking()
+
+    def _to_server(self, command: ToServer) -> None:
+        connection = self._connections.get(command.server)
+        if connection is not None:
+            connection.send(command.pieces)
+
+    def _open(self, command: Open) -> None:
+        self._loop.call_later(command.delay, self._start, command.server)
+
+    def _start(self, name: str) -> None:
+        if self._over.done():
+            return
+        spec = self._specs[name]
+        try:
+            process = start_process(name, spec.argv, spec.env, spec.cwd)
+        except UpstreamError as error:
+            self._adopt(name, error)
+            return
+        self._reaper.watch(process.pid)
+        self._adopt(name, process)
+
+    def _adopt(self, name: str, process: subprocess.Popen[bytes] | UpstreamError) -> None:
+        if isinstance(process, UpstreamError):
+            self._run(self._proxy.server_closed(name, str(process), self._loop.time()))
+            return
+        connection = Connection(
+            process,
+            self._reaper,
+            self._spool,
+            on_message=lambda message: self._server_sent(name, message),
+            on_closed=lambda reason: self._server_closed(name, connection, reason),
+            on_queued=self._balance,
+        )
+        self._connections[name] = connection
+        self._run(self._proxy.server_opened(name, self._loop.time()))
+
+    def _close(self, command: Close) -> None:
+        connection = self._connections.pop(command.server, None)
+        if connection is not None:
+            self._spawn(connection.stop())
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _load(self, command: Load) -> None:
+        self._spawn(self._read_whole(command))
+
+    async def _read_whole(self, command: Load) -> None:
+        span = command.frame.piece((0, command.frame.size))
+        assert isinstance(span, Cut)
+        assert isinstance(span.source, SpoolFile)
+        message = await asyncio.to_thread(load, command.frame, span.source)
+        self._server_sent(command.server, message)
+
+    # -- our own side --------------------------------------------------------------------------------------------
+
+    async def _capture(self, command: Capture) -> None:
+        from crp_mcp.core.model import ToolCall
+        from crp_mcp.relay.ports import CapturedCall
+
+        raw_arguments = _bytes_of(command.arguments) or b"{}"
+        call = ToolCall(command.server, command.tool, _object(raw_arguments), raw_arguments)
+        captured = CapturedCall(call, _object(command.meta), command.modern, command.definition, command.server)
+        try:
+            fresh = await self._relay.capture(captured, raw_result(command.result))
+        except Exception as error:  # noqa: BLE001 - the tool ran: whatever went wrong with us, its result is the host's
+            log("error", "capture_failed", server=command.server, tool=command.tool, reason=repr(error))
+            fresh = None
+        self._run(self._proxy.settled(command.key, fresh, self._loop.time()))
+
+    def _call_own(self, command: CallOwn) -> None:
+        task = self._spawn(self._serve(command))
+        self._own_tasks[command.key] = task
+        task.add_done_callback(lambda _: self._own_tasks.pop(command.key, None))
+
+    def _cancel_own(self, command: CancelOwn) -> None:
+        task = self._own_tasks.get(command.key)
+        if task is not None:
+            task.cancel()
+
+    async def _serve(self, command: CallOwn) -> None:
+        try:
+            result = await self._ask_relay(command)
+        except CrpError as error:
+            code = -32602 if isinstance(error, NotFound | BadRequest) else -32603
+            self._run(self._proxy.refused(command.key, code, str(error), self._loop.time()))
+        except Exception as error:  # noqa: BLE001 - the host must get an answer, and the proxy must go on
+            log("error", "own_request_failed", kind=command.kind, target=command.target, reason=repr(error))
+            self._run(self._proxy.refused(command.key, -32603, "Internal error", self._loop.time()))
+        else:
+            self._run(self._proxy.settled(command.key, dump(result), self._loop.time()))
+
+    async def _ask_relay(self, command: CallOwn) -> dict[str, Any]:
+        request = command.request
+        meta = _object(request.part("_meta"))
+        if command.kind == "resource":
+            result = await self._relay.read_resource(command.target, meta, command.modern)
+        elif command.kind == "complete":
+            result = await self._relay.complete(_object(_bytes_of(request.top_piece("params"))))
+        else:
+            span = request.inner.get("arguments")
+            arguments = _object(_bytes_of(request.piece(span)) if span else None)
+            result = await self._relay.call_tool(command.target, arguments, meta, command.modern)
+        if command.modern:
+            result.setdefault("resultType", "complete")
+        return result
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    async def _shut_down(self) -> None:
+        """End the servers, let what is under way reach the host, and leave nothing behind."""
+        self._host_source.close()
+        await asyncio.gather(*(connection.stop() for connection in self._connections.values()))
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=SETTLE_SECONDS)
+        self._host.close()
+        await until(lambda: self._host.closed, FLUSH_SECONDS)
+        self._host.abort()
+        for task in self._tasks:
+            task.cancel()
+        self._spool.close()
+        self._reaper.close()
+
+
+def _core(specs: Sequence[UpstreamSpec], relay: RelayPort, in_place: bool) -> Proxy:
+    rules = [spec.rules() for spec in specs]
+    if in_place:
+        return InPlace(rules[0], own_side(relay))
+    from crp_mcp.core.wire.aggregate import Aggregate
+
+    return Aggregate(rules, own_side(relay))
+
+
+def protect_stdio() -> tuple[int, int]:
+    """Our own copies of stdin and stdout; what others print goes to stderr, what they read is empty."""
+    host_in, host_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return host_in, host_out
+
+
+def raw_result(piece: Piece) -> Any:
+    """A result as the relay takes it."""
+    from crp_mcp.relay.ports import RawResult
+
+    if isinstance(piece, bytes):
+        return RawResult(piece)
+    assert isinstance(piece.source, SpoolFile)
+    return RawResult(None, piece.source.path, piece.start, piece.end)
+
+
+def _bytes_of(piece: Piece | None) -> bytes | None:
+    if piece is None or isinstance(piece, bytes):
+        return piece
+    assert isinstance(piece.source, SpoolFile)
+    return piece.source.read(piece.start, piece.end)
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
+    """A raw JSON object as Python sees it; {} for anything else."""
+    import json
+
+    try:
+        value = json.loads(raw) if raw else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
