@@ -195,7 +195,7 @@ class _Walk:
             self.begun, self.first, self.last, self.prev = True, seq - 1, seq - 1, ()
         if seq != self.last + 1:
             self.fault(FaultKind.MISSING, self.last + 1, seq - 1, f"records {self.last + 1} to {seq - 1} are missing")
-        elif prev is not None and self.prev and prev not in self.prev:
+        elif digest == stored_hash and prev is not None and self.prev and prev not in self.prev:
             message = f"record {seq} does not follow record {self.last}: one of the two was replaced"
             self.fault(FaultKind.LINK, max(self.last, 1), seq, message)
         self.last = seq
@@ -205,10 +205,13 @@ class _Walk:
     def _check_mac(self, seq: int, raw_session: bytes, body: bytes, mac: str) -> None:
         if self._mac_keys is None:
             return
-        try:
-            states = self._cache[raw_session]
-        except KeyError:
-            states = self._cache[raw_session] = self._states(raw_session)
+        if raw_session not in self._cache:
+            try:
+                self._cache[raw_session] = self._states(raw_session)
+            except Rejected:
+                self.fault(FaultKind.FORM, seq, seq, f"record {seq} names a conversation that is no text")
+                return
+        states = self._cache[raw_session]
         if states is None:
             return
         if not states:
@@ -225,11 +228,11 @@ class _Walk:
         self.fault(FaultKind.MAC, seq, seq, f"record {seq} was not written by who holds this key: its MAC does not fit")
 
     def _states(self, raw_session: bytes) -> list[tuple[Any, Any]] | None:
-        """HMAC of RFC 2104 with both pads absorbed, per key; None for a conversation that was not asked about."""
-        try:
-            session = read(b'"' + raw_session + b'"')
-        except Rejected:
-            return []  # no spelling of ours, so there is no key it could have been written with
+        """HMAC of RFC 2104 with both pads absorbed, per key; None for a conversation that was not asked about.
+
+        Raises Rejected for one that cannot be read: it must not pass for one whose key is merely not known.
+        """
+        session = read(b'"' + raw_session + b'"')
         if self._session is not None and session != self._session:
             return None
         keys = self._mac_keys(str(session)) if self._mac_keys else ()
@@ -260,7 +263,8 @@ class _Walk:
             self.fault(
                 FaultKind.LINK, self.last, self.last, f"record {self.last} is not the one the chain should end with"
             )
-        faults = tuple(sorted(self.faults, key=lambda fault: (fault.first, fault.last)))
+        self.faults.sort(key=lambda fault: (fault.last, -fault.first))  # the narrowest of those that end together first
+        faults = tuple(self.faults)
         verdict, note = self._judge(expected_head)
         end = Head(self.last, self.prev[-1]) if self.prev else EMPTY_CHAIN
         return ChainVerdict(verdict, self.count, end, self.sealed, self.macs, faults, note)
@@ -269,9 +273,7 @@ class _Walk:
         if self.faults:
             if self.macs and self.macs_failed == self.macs and all(f.kind is FaultKind.MAC for f in self.faults):
                 return Verdict.BROKEN, "No MAC fits: this is not the key the chain was written with."
-            return Verdict.BROKEN, "The chain is broken: " + min(
-                self.faults, key=lambda f: (f.first, f.last)
-            ).message + "."
+            return Verdict.BROKEN, f"The chain is broken: {self.faults[0].message}."
         if not self.count:
             if expected_head is not None:
                 return Verdict.VALID, "The chain is empty, as it should be."
