@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .names import derived_name
     from .registry_files import LiveRegistry, load_registry, registry_paths, shipped_registry_path
     from .servers import Config, ServerConfig, load_config, parse_config
 
@@ -17,6 +18,7 @@ __all__ = [
     "Config",
     "LiveRegistry",
     "ServerConfig",
+    "derived_name",
     "load_config",
     "load_registry",
     "parse_config",
@@ -24,10 +26,13 @@ __all__ = [
     "shipped_registry_path",
 ]
 
-_SERVERS = frozenset({"Config", "ServerConfig", "load_config", "parse_config"})
+_HOMES = {
+    **dict.fromkeys(("Config", "ServerConfig", "load_config", "parse_config"), ".servers"),
+    "derived_name": ".names",
+}
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(".servers" if name in _SERVERS else ".registry_files", __name__), name)
+    return getattr(import_module(_HOMES.get(name, ".registry_files"), __name__), name)

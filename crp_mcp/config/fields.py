@@ -83,8 +83,11 @@ class Field:
             raise self.error(f"must be true or false, not {_kind(self.value)}")
         return self.value
 
-    def names(self) -> tuple[str, ...]:
+    def names(self, *, empty: str | None = None) -> tuple[str, ...]:
+        """A list of names; `empty`, if given, is what to say of a list without any."""
         found = [one.value for one in self.items()]
+        if empty is not None and not found:
+            raise self.error(empty)
         if not all(isinstance(name, str) and name for name in found):
             raise self.error("must be a list of names")
         return tuple(found)

@@ -66,14 +66,14 @@ class ServerConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     prefix: str | None = None
     """What its tools' names get in front, always; None: only where two servers' names collide."""
-    allow: tuple[str, ...] | None = None
-    """Globs of upstream tool names; None allows all. `deny` is stronger."""
+    allow: tuple[str, ...] = ()
+    """Globs of upstream tool names; none allow all. `deny` is stronger."""
     deny: tuple[str, ...] = ()
     era: str = "auto"
     timeout: float | None = None
     """Seconds without an answer or progress; None: the default."""
-    inherit_env: tuple[str, ...] | bool = ()
-    """Names (globs) of our own variables the child gets too; True: all of them."""
+    inherit_env: tuple[str, ...] = ()
+    """Names of our own variables the child gets too; a `*` at the end takes all that begin so (`true` is `*`)."""
     shared: bool = False
     disabled: bool = False
 
@@ -204,15 +204,21 @@ def _env_file(where: Field, file: Path) -> dict[str, str]:
 def _ways(keys: Mapping[str, Field], name: str) -> dict[str, Any]:
     """How the server is treated: our own keys."""
     read: dict[str, Callable[[Field], object]] = {
-        "allow": lambda one: one.names(),
+        "allow": lambda one: one.names(empty="names no tool; leave it out to allow all, or set `disabled: true`"),
         "deny": lambda one: one.names(),
         "era": lambda one: one.one_of(ERAS),
         "timeout": lambda one: one.timeout(),
-        "inherit_env": lambda one: one.value if isinstance(one.value, bool) else one.names(),
+        "inherit_env": _inherited,
         "shared": lambda one: one.flag(),
         "prefix": lambda one: _prefix(one, name),
     }
     return {key: reader(keys[key]) for key, reader in read.items() if key in keys and keys[key].value is not None}
+
+
+def _inherited(one: Field) -> tuple[str, ...]:
+    if isinstance(one.value, bool):
+        return ("*",) if one.value else ()
+    return one.names()
 
 
 def _prefix(one: Field, name: str) -> str | None:

@@ -39,7 +39,7 @@ def test_claude_desktop_form():
     server = one('{"command": "uvx", "args": ["mcp-server-git"], "env": {"A": "1", "PORT": 8080}}')
     assert (server.name, server.command, server.args) == ("git", "uvx", ("mcp-server-git",))
     assert server.env == {"A": "1", "PORT": "8080"}
-    assert (server.prefix, server.allow, server.deny, server.era, server.timeout) == (None, None, (), "auto", None)
+    assert (server.prefix, server.allow, server.deny, server.era, server.timeout) == (None, (), (), "auto", None)
     assert (server.inherit_env, server.shared, server.disabled) == ((), False, False)
 
 
@@ -72,7 +72,7 @@ def test_our_own_keys():
     )
     assert (server.prefix, server.allow, server.deny) == ("git", ("get_*",), ("drop",))
     assert (server.era, server.timeout, server.inherit_env, server.shared) == ("legacy", 120.0, ("AWS_*",), True)
-    assert one('{"command": "x", "inherit_env": true, "prefix": "g-1"}').inherit_env is True
+    assert one('{"command": "x", "inherit_env": true, "prefix": "g-1"}').inherit_env == ("*",)
     assert one('{"command": "x", "prefix": false}').prefix is None
 
 
@@ -198,6 +198,7 @@ def test_json_errors_give_line_and_column(text: str, said: str):
         ('{"command": "x", "shared": 1}', "mcpServers.git.shared must be true or false, not a number"),
         ('{"command": "x", "allow": "a"}', "mcpServers.git.allow must be a list, not text"),
         ('{"command": "x", "envFile": "none.env"}', "mcpServers.git.envFile names"),
+        ('{"command": "x", "allow": []}', "mcpServers.git.allow names no tool"),
         ("[]", "mcpServers.git must be an object, not a list"),
     ],
 )
