@@ -1,0 +1,81 @@
+"""`crp-mcp serve`: the relay itself, over stdio. What a host starts; so what it imports is counted in milliseconds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crp_mcp.app.upstreams import from_config, in_place
+from crp_mcp.errors import ConfigError
+from crp_mcp.log import LEVELS, log, set_level
+from crp_mcp.mcp.stdio import Started, run_stdio, start_servers
+
+if TYPE_CHECKING:
+    from crp_mcp.app.port import Port
+    from crp_mcp.config import Config
+    from crp_mcp.mcp.spec import UpstreamSpec
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "crp-mcp serve [--no-tools] [options] [-- COMMAND ARGS... | --config FILE]"
+    parser.add_argument("upstream", nargs="*", metavar="COMMAND", help="after --: the one server to stand in front of")
+    parser.add_argument("--config", metavar="FILE", help="stand in front of all the `mcpServers` of this file")
+    parser.add_argument("--no-tools", action="store_true", help="do not offer the scratch tools here")
+    parser.add_argument("--name", help="what the one server is called in the registry (default: from its command)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="longest wait without a sign of progress")
+    parser.add_argument(
+        "--store", metavar="FOLDER", help="where results are kept (default: the platform's data folder)"
+    )
+    parser.add_argument("--registry", metavar="FILE", help="a tool registry of your own, over the shipped one")
+    parser.add_argument("--log-level", choices=LEVELS, default="warning")
+
+
+def run(options: argparse.Namespace) -> int:
+    set_level(options.log_level)
+    if options.upstream and options.config:
+        raise ConfigError("give either --config FILE or -- COMMAND, not both")
+    config = _config(options)
+    specs = _specs(options, config)
+    started = start_servers(specs)
+    return asyncio.run(_serve(options, config, specs, started))
+
+
+async def _serve(
+    options: argparse.Namespace, config: Config | None, specs: list[UpstreamSpec], started: Started
+) -> int:
+    from crp_mcp.app.port import Port
+    from crp_mcp.app.settings import load_settings
+
+    settings = load_settings(
+        store=options.store,
+        registry=options.registry,
+        config_store=config.store if config else None,
+        config_registry=config.registry if config else None,
+    )
+    port: Port = Port(settings, tools=not options.no_tools)
+    try:
+        return await run_stdio(specs, port, in_place=bool(options.upstream), spool_dir=settings.spool, started=started)
+    finally:
+        await port.close()
+
+
+def _config(options: argparse.Namespace) -> Config | None:
+    if not options.config:
+        return None
+    from crp_mcp.config import load_config
+
+    config = load_config(Path(options.config))
+    for warning in config.warnings:
+        log("warning", "config", reason=warning)
+    return config
+
+
+def _specs(options: argparse.Namespace, config: Config | None) -> list[UpstreamSpec]:
+    if config is not None:
+        return [from_config(server, os.environ) for server in config.enabled()]
+    if options.upstream:
+        return [in_place(options.upstream, name=options.name, timeout=options.timeout)]
+    return []
