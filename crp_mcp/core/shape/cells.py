@@ -16,7 +16,21 @@ LONGEST = 2_000
 _STACK_SAFE = 400
 """Levels of nesting read by recursion: far from the interpreter's limit, whatever the caller's depth."""
 
-_decode = msgspec.json.Decoder(float_hook=Num).decode
+class OddNumber(str):
+    """A number nothing can be computed with: NaN, Infinity, an exponent beyond every library. Kept as it stands."""
+
+    __slots__ = ()
+
+
+def number(literal: str) -> Num | OddNumber:
+    """A number with a fraction or an exponent, as its literal."""
+    if len(literal) < 18:
+        return Num(literal)
+    exponent = literal.lower().rpartition("e")[2]
+    return OddNumber(literal) if len(exponent) > 15 and exponent != literal.lower() else Num(literal)
+
+
+_decode = msgspec.json.Decoder(float_hook=number).decode
 
 
 class NotJson(ValueError):
@@ -44,12 +58,12 @@ def _load_leniently(data: bytes) -> Any:
         raise NotJson("not JSON") from None
 
 
-def whole_number(literal: str) -> int | Num:
+def whole_number(literal: str) -> int | OddNumber:
     """An int, or the literal itself where it has more digits than Python will convert."""
-    return int(literal) if len(literal) <= 4_000 else Num(literal)
+    return int(literal) if len(literal) <= 4_000 else OddNumber(literal)
 
 
-_LENIENT = json.JSONDecoder(strict=False, parse_float=Num, parse_int=whole_number, parse_constant=Num)
+_LENIENT = json.JSONDecoder(strict=False, parse_float=number, parse_int=whole_number, parse_constant=OddNumber)
 scan_json = _LENIENT.raw_decode
 """(text, start) -> (value, end) for the document that begins exactly there; raises ValueError or RecursionError."""
 
@@ -62,7 +76,7 @@ def type_name(cell: Any) -> str:
         return "bool"
     if isinstance(cell, int):
         return "int"
-    if isinstance(cell, Num):
+    if isinstance(cell, Num | OddNumber):
         return "int" if cell.lstrip("-").isdecimal() else "float"
     if isinstance(cell, float):
         return "float"
@@ -118,6 +132,6 @@ def _scalar_text(cell: Any, room: int) -> str:
         return "null"
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    if isinstance(cell, str) and not isinstance(cell, Num):
+    if isinstance(cell, str) and not isinstance(cell, Num | OddNumber):
         return json.dumps(cell[:room], ensure_ascii=False)
     return str(cell)

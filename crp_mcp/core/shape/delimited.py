@@ -21,7 +21,10 @@ _SAMPLE_CHARS = 262_144
 _SAMPLE_ROWS = 1_000
 _LONGEST_CELL = 2**30
 _PREAMBLE = 6
-_FOOTER = re.compile(r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]|(?:total|showing|result|note|\.\.\.).{0,100}", re.I)
+_FOOTER = re.compile(
+    r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]|(?:total|showing|result|note|\.\.\.).{0,100}",
+    re.I,
+)
 _STRONG = re.compile(r"[^\W\d][\w.-]{0,60}")
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
@@ -140,8 +143,17 @@ def _preamble(sample: str, dialect: Dialect) -> int:
     while skip < min(len(lines), _PREAMBLE):
         line = lines[skip]
         rest = [other for other in lines[skip + 1 : skip + 6] if other.strip()]
-        title = dialect.delimiter not in line and len(rest) >= 2 and all(other.count(dialect.delimiter) >= 1 for other in rest)
-        if not (line.startswith("#") and (title or line.count(dialect.delimiter) < 2)) and not line.lower().startswith("sep=") and not title and line.strip():
+        title = (
+            dialect.delimiter not in line
+            and len(rest) >= 2
+            and all(other.count(dialect.delimiter) >= 1 for other in rest)
+        )
+        if (
+            not (line.startswith("#") and (title or line.count(dialect.delimiter) < 2))
+            and not line.lower().startswith("sep=")
+            and not title
+            and line.strip()
+        ):
             break
         skip += 1
     return skip if skip < len(lines) else 0
@@ -199,15 +211,23 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
     sample = [row for row in rows[:300] if len(row) == width] or rows[:1]
     if all(not row[-1].strip() for row in sample) and width == 2:
         return True
-    indented = sum(1 for row in sample if not row[0].strip()) if dialect.delimiter == "\t" else sum(row[0][:1] in " \t" for row in sample)
-    if indented > 0.5 * len(sample) and not (dialect.delimiter == "\t" and not all(not row[0] for row in sample) and width > 2):
+    indented = (
+        sum(1 for row in sample if not row[0].strip())
+        if dialect.delimiter == "\t"
+        else sum(row[0][:1] in " \t" for row in sample)
+    )
+    if indented > 0.5 * len(sample) and not (
+        dialect.delimiter == "\t" and not all(not row[0] for row in sample) and width > 2
+    ):
         typed = sum(is_typed(row[0]) for row in sample)
         if typed < 0.5 * len(sample):
             return not (rows[0][0] == "" and len(sample) > 1 and all(row[0] == "" for row in sample) and width > 2)
     unbalanced = sum(1 for row in sample if any(_unbalanced(cell) for cell in row))
     if unbalanced > 0.25 * len(sample):
         return True
-    if dialect.delimiter == "," and sum(1 for row in sample if re.match(r"\d{3}(?:[ \]]|$)", row[1]) and re.search(r"\d\d:\d\d:\d\d$", row[0])) > 0.5 * len(sample):
+    if dialect.delimiter == "," and sum(
+        1 for row in sample if re.match(r"\d{3}(?:[ \]]|$)", row[1]) and re.search(r"\d\d:\d\d:\d\d$", row[0])
+    ) > 0.5 * len(sample):
         return True
     return sum(row[0].lstrip()[:2] in ("//", "/*", "--", "$ ", "> ") for row in sample) > 0.3 * len(sample)
 

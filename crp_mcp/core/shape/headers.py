@@ -15,7 +15,13 @@ _DATE = re.compile(
 )
 _WORDS = frozenset({"true", "false", "yes", "no", "null", "none", "na", "n/a", "nan", "inf"})
 _NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$]\w{0,80}")
-_SHAPES = str.maketrans({**{c: "a" for c in "abcdefghijklmnopqrstuvwxyz"}, **{c: "A" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}, **{c: "0" for c in "0123456789"}})
+_SHAPES = str.maketrans(
+    {
+        **{c: "a" for c in "abcdefghijklmnopqrstuvwxyz"},
+        **{c: "A" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"},
+        **{c: "0" for c in "0123456789"},
+    }
+)
 _SAMPLE = 200
 
 
@@ -31,7 +37,7 @@ def is_number(text: str) -> bool:
 
 def is_name(cell: str) -> bool:
     """Could be a column's name."""
-    return _NAME.fullmatch(cell.strip()) is not None and not is_typed(cell)
+    return _NAME.fullmatch(" ".join(cell.split())) is not None and not is_typed(cell)
 
 
 def names_columns(row: Sequence[str]) -> bool:
@@ -73,7 +79,9 @@ def _vote(cell: str, below: Sequence[str]) -> int:
 
 def _year_like(cell: str, full: Sequence[str]) -> bool:
     """A year over numbers that are none: pivoted tables have years as names."""
-    return re.fullmatch(r"(?:19|20)\d\d", cell) is not None and not all(re.fullmatch(r"(?:19|20)\d\d", text) for text in full[:20])
+    return re.fullmatch(r"(?:19|20)\d\d", cell) is not None and not all(
+        re.fullmatch(r"(?:19|20)\d\d", text) for text in full[:20]
+    )
 
 
 def _form(text: str) -> str:

@@ -44,7 +44,7 @@ def shape_json(value: Any) -> Shape:
     if message is not None:
         return error_shape(message, "json_error", value)
     if isinstance(value, dict):
-        return _object_shape(value)
+        return object_shape(value)
     if is_list(value):
         return list_shape(value if isinstance(value, ListFacts) else list_facts(value))
     return scalar_shape(value)
@@ -140,7 +140,7 @@ def _wrapper_scalars(found: Found) -> Iterator[tuple[str, Value]]:
         prefix += found.path[at] + "." if at < len(found.path) else ""
 
 
-def _object_shape(value: Mapping[str, Any]) -> Shape:
+def object_shape(value: Mapping[str, Any]) -> Shape:
     if not value:
         return Shape(Kind.EMPTY, "json_object", rows=0, key_count=0)
     found = find_rows(value)

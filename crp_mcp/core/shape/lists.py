@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from .cells import type_name
 from .columns import BATCH, Literal, TableStats
 from .model import Column
+from .typed_rows import BlockLiterals, Row, RowForm
 
 EDGE = 3
 """Items kept from the beginning and the end."""
@@ -30,7 +32,9 @@ class ListFacts:
     head: tuple[Any, ...]
     tail: tuple[Any, ...]
     columns: tuple[Column, ...] | None = None
-    """Where the items are rows: objects, or lists of one width."""
+    """Where the items are rows: objects, or lists of one width. For plain items: None."""
+    plain: Column | None = None
+    """Plain items as a column without a name."""
     names: tuple[str, ...] | None = None
     """The header row of a list of lists."""
     index: tuple[tuple[int, int], ...] = ()
@@ -54,84 +58,149 @@ class ListCollector:
     def __init__(self, name: str = "") -> None:
         self._name = name
         self._queue: list[Any] = []
+        self._blocks: list[tuple[int, BlockLiterals | None]] = []
+        """(items, literals) of the blocks the queue came from, in order."""
+        self._form: RowForm | None = None
         self._kinds: Counter[str] = Counter()
         self._head: list[Any] = []
         self._tail: list[Any] = []
         self._stats = TableStats()
-        self._feed_batch: Callable[[list[Any], Literal | None], None] | None = None
+        self._take_as: Callable[[list[Any], Literal | None], None] | None = None
         self._widths: Counter[int] = Counter()
         self._nested = 0
         self.names: tuple[str, ...] | None = None
         self.node = False
 
-    def feed(self, items: Sequence[Any]) -> None:
-        """More items, as JSON values."""
-        queue = self._queue
-        queue.extend(items)
-        done = 0
-        while len(queue) - done >= BATCH:
-            self._take(queue[done : done + BATCH], None)
-            done += BATCH
-        if done:
-            del queue[:done]
+    def feed(self, items: Sequence[Any], literals: BlockLiterals | None = None) -> None:
+        """More items: JSON values with numbers as `Num`, or as floats with `literals` to find their spelling."""
+        self._queue.extend(items)
+        self._blocks.append((len(items), literals))
+        if len(self._queue) >= BATCH:
+            self._work(BATCH)
+
+    def feed_form(self, rows: Sequence[Row], form: RowForm, literals: BlockLiterals) -> None:
+        """More items, decoded as structs of a learnt form."""
+        self._form = form
+        self.feed(rows, literals)
+
+    def _work(self, least: int) -> None:
+        queue, done = self._queue, 0
+        while len(queue) - done >= least and len(queue) > done:
+            batch = queue[done : done + BATCH]
+            self._take(batch, self._literal(done))
+            done += len(batch)
+        del queue[:done]
+        self._forget(done)
+
+    def _forget(self, done: int) -> None:
+        while self._blocks and done >= self._blocks[0][0]:
+            done -= self._blocks.pop(0)[0]
+        if done and self._blocks:
+            count, literals = self._blocks[0]
+            self._blocks[0] = (count - done, _Shifted(literals, done) if literals is not None else None)
+
+    def _literal(self, offset: int) -> Literal | None:
+        if all(literals is None for _, literals in self._blocks):
+            return None
+        blocks = list(self._blocks)
+
+        def literal(at: int, name: str) -> str:
+            at += offset
+            for count, literals in blocks:
+                if at < count:
+                    return self._spelled(literals.row(at), name) if literals is not None else ""
+                at -= count
+            return ""
+
+        return literal
+
+    def _spelled(self, row: Any, name: str) -> str:
+        if self.node:
+            row = row["node"]
+        if isinstance(row, dict):
+            return str(row[name])
+        if isinstance(row, list):
+            names = self.names or column_names(len(row))
+            return str(row[names.index(name)])
+        return str(row)
 
     def _take(self, batch: list[Any], literal: Literal | None) -> None:
-        if self._feed_batch is None:
-            self._feed_batch = self._choose(batch)
-            self._head = batch[: EDGE + 1]
-        self._kinds.update(map(type_name, batch))
+        if self._take_as is None:
+            self._take_as = self._choose(batch)
+            self._head = [self._plain(item, at) for at, item in enumerate(batch[: EDGE + 1])]
         self._tail = [*self._tail, *batch[-EDGE:]][-EDGE:]
-        self._feed_batch(batch, literal)
+        if len(set(map(type, batch))) == 1:
+            self._kinds[_kind(batch[0])] += len(batch)
+        else:
+            self._kinds.update(map(_kind, batch))
+        self._take_as(batch, literal)
+
+    def _plain(self, item: Any, at: int) -> Any:
+        """One of the first items, numbers as their literals."""
+        for count, literals in self._blocks:
+            if at < count:
+                return literals.row(at) if literals is not None else item
+            at -= count
+        return item
 
     def _choose(self, batch: list[Any]) -> Callable[[list[Any], Literal | None], None]:
-        objects = sum(isinstance(item, dict) for item in batch)
+        objects = sum(isinstance(item, dict | Row) for item in batch)
         self.node = self._name == "edges" and all(
             isinstance(item, dict) and isinstance(item.get("node"), dict) for item in batch
         )
-        if objects * 2 >= len(batch):
+        if objects * 2 >= len(batch) and batch:
             return self._take_objects
         if all(isinstance(item, list) for item in batch):
-            self.names = _header_row(batch)
+            self.names = _header_row(batch) if batch else None
             return self._take_lists
-        return _take_nothing
+        return self._take_plain
 
     def _take_objects(self, batch: list[Any], literal: Literal | None) -> None:
         if self.node:
             batch = [item.get("node") if isinstance(item, dict) else None for item in batch]
-        if not all(isinstance(item, dict) for item in batch):
-            batch = [item if isinstance(item, dict) else {} for item in batch]
-        self._stats.feed_objects(batch, literal)
+        start = 0
+        runs = groupby(batch, _is_struct) if len(set(map(type, batch))) > 1 else [(_is_struct(batch[0]), batch)]
+        for structs, run in runs:
+            rows = list(run)
+            find = literal if not start or literal is None else _later(literal, start)
+            if structs and self._form is not None:
+                self._stats.feed_columns(self._form.names, self._form.columns(rows), find)
+            else:
+                self._stats.feed_objects([row if isinstance(row, dict) else {} for row in rows], find)
+            start += len(rows)
 
     def _take_lists(self, batch: list[Any], literal: Literal | None) -> None:
-        if self.names is not None and not self._widths:
-            batch = batch[1:]
         rows = [item if isinstance(item, list) else [] for item in batch]
+        if self.names is not None and not self._widths:
+            rows = rows[1:]
+            literal = None if literal is None else _later(literal, 1)
         self._widths.update(map(len, rows))
-        self._nested += sum(isinstance(cell, dict | list) for row in rows for cell in row)
+        self._nested += sum(type(cell) is dict or type(cell) is list for row in rows for cell in row)
         width = max(self._widths, default=0)
         self._stats.feed_rows(self.names or column_names(width), rows, literal)
 
+    def _take_plain(self, batch: list[Any], literal: Literal | None) -> None:
+        self._stats.feed_columns(("",), [batch], literal)
+
     def finish(self, *, index: tuple[tuple[int, int], ...] = (), cut: bool = False) -> ListFacts:
-        if self._queue or self._feed_batch is None:
-            self._take(self._queue, None)
-            self._queue = []
+        self._work(1)
         count = self._kinds.total()
         columns = self._columns(count)
         skip = 1 if self.names is not None and columns is not None else 0
         kinds = tuple(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0])))
         head, tail = self._head[skip : skip + EDGE], self._tail[-max(0, count - skip) :]
         if self.node:
-            head, tail = [item["node"] for item in head], [item.get("node") for item in tail]
-        return ListFacts(
-            count - skip, kinds, tuple(head), tuple(tail), columns, self.names if skip else None, index, cut, self.node
-        )
+            head, tail = [item["node"] for item in head], []
+        plain = self._stats.finish()[0] if self._take_as == self._take_plain and count else None
+        names = self.names if skip else None
+        return ListFacts(count - skip, kinds, tuple(head), tuple(tail), columns, plain, names, index, cut, self.node)
 
     def _columns(self, count: int) -> tuple[Column, ...] | None:
         objects, lists = self._kinds["object"], self._kinds["list"]
-        if objects and self._feed_batch == self._take_objects:
+        if objects and self._take_as == self._take_objects:
             if objects >= _MOSTLY * count or (objects * 2 >= count and objects + self._kinds["null"] == count):
                 return self._stats.finish() or None
-        if lists == count and self._widths and self._feed_batch == self._take_lists:
+        if lists == count and self._widths and self._take_as == self._take_lists:
             (width, rows), *_ = self._widths.most_common(1)
             cells = sum(size * number for size, number in self._widths.items())
             table = width >= 2 or (width == 1 and rows >= 2)
@@ -140,8 +209,28 @@ class ListCollector:
         return None
 
 
-def _take_nothing(batch: list[Any], literal: Literal | None) -> None:
-    """Items that are no rows have no columns."""
+class _Shifted(BlockLiterals):
+    """The literals of what is left of a block."""
+
+    __slots__ = ("_by", "_of")
+
+    def __init__(self, of: BlockLiterals, by: int) -> None:
+        self._of, self._by = of, by
+
+    def row(self, at: int) -> Any:
+        return self._of.row(at + self._by)
+
+
+def _later(literal: Literal, by: int) -> Literal:
+    return lambda at, name: literal(at + by, name)
+
+
+def _is_struct(item: Any) -> bool:
+    return isinstance(item, Row)
+
+
+def _kind(item: Any) -> str:
+    return "object" if isinstance(item, Row) else type_name(item)
 
 
 def column_names(width: int) -> tuple[str, ...]:
@@ -172,7 +261,4 @@ def list_facts(items: Sequence[Any], name: str = "") -> ListFacts:
 
 def rename(columns: tuple[Column, ...], names: Sequence[str]) -> tuple[Column, ...]:
     """The same columns under other names, as far as there are names."""
-    return tuple(
-        replace(column, name=name)
-        for column, name in zip(columns, [*names, *(c.name for c in columns[len(names) :])], strict=False)
-    )
+    return tuple(replace(column, name=names[at]) if at < len(names) else column for at, column in enumerate(columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +12,26 @@ from crp_mcp.core.model import Kind
 from .cells import NotJson, load_json, to_value
 from .decoding import decode, find_encoding
 from .delimited import read_delimited
+from .embedded import Embedded, fenced_blocks, find_embedded, without_fences
 from .fault_texts import text_fault
-from .json_shapes import error_shape, shape_json
+from .find_rows import plain
+from .json_shapes import error_shape, list_shape, object_shape, shape_json
+from .json_stream import JsonReader, read_stream
+from .lists import ListFacts, list_facts
 from .model import Shape
+from .ndjson import LineRows, event_stream, looks_like_lines
 from .partial import text_extent
+from .pyrepr import python_to_json
 from .records import read_pairs, read_records
 from .ruled import read_ruled
 from .text_tables import text_table_shape
 from .texts import text_facts
 
 _DEPTH = 3
+_SMALL_JSON = 65_536
+"""Bytes of JSON that are simply read whole."""
+_DATA = (Kind.TABULAR, Kind.LIST, Kind.OBJECT, Kind.ERROR)
+_CUT = "cut at the end"
 
 
 def read_text(data: bytes) -> Shape:
@@ -28,60 +39,261 @@ def read_text(data: bytes) -> Shape:
     encoding = find_encoding(data)
     if encoding.binary:
         return Shape(Kind.BINARY, "binary", text={"mime": encoding.binary, "bytes": len(data)})
-    text = decode(data, encoding)
-    shape = shape_text(text)
-    marks = (encoding.mark,) if encoding.mark else ()
-    return replace(shape, unwrapped=marks + shape.unwrapped) if marks else shape
+    if encoding.codec == "utf-8" and encoding.mark in (None, "utf-8-bom"):
+        shape = shape_body(data[encoding.skip :])
+        shape = _moved(shape, encoding.skip) if encoding.skip else shape
+    else:
+        shape = shape_text(decode(data, encoding))
+    return replace(shape, unwrapped=(encoding.mark, *shape.unwrapped)) if encoding.mark else shape
+
+
+def _moved(shape: Shape, by: int) -> Shape:
+    return replace(shape, row_index=tuple((row, at + by) for row, at in shape.row_index))
 
 
 def shape_text(text: str, depth: int = 0) -> Shape:
-    """The shape of decoded text; `depth`: how many wrappings were taken off already."""
-    bare = text.strip("\ufeff \t\r\n\f\v\x00")
+    """The shape of decoded text; its rows have no place in the payload. `depth`: wrappings taken off so far."""
+    shape = shape_body(text.encode("utf-8", "surrogatepass"), depth)
+    return replace(shape, row_index=()) if shape.row_index else shape
+
+
+def shape_body(body: bytes, depth: int = 0) -> Shape:
+    """The shape of UTF-8 text."""
+    bare = body.strip(b" \t\r\n\f\v\x00")
     if not bare:
         return Shape(Kind.EMPTY, "text", rows=0)
-    try:
-        value = load_json(bare.encode("utf-8", "surrogatepass"))
-    except NotJson:
-        pass
-    else:
-        return _json(value, depth)
-    return _plain(text, bare)
+    shape = _as_json(body, bare, depth)
+    if shape is not None:
+        return shape
+    if looks_like_lines(body[: 4 * _SMALL_JSON], whole=len(body) <= 4 * _SMALL_JSON):
+        return _as_lines(body)
+    text = body.decode("utf-8", "replace")
+    return _as_python(text, depth) or _as_text(text, text.strip("\ufeff \t\r\n\f\v\x00"), depth)
 
 
-def _json(value: Any, depth: int) -> Shape:
-    if isinstance(value, str) and type(value) is str and depth < _DEPTH:
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def _as_json(body: bytes, bare: bytes, depth: int) -> Shape | None:
+    container = bare[:1] in (b"{", b"[", b'"')
+    if len(bare) <= (_SMALL_JSON if container else 400):
+        try:
+            return shape_value(load_json(bare), depth)
+        except NotJson:
+            pass
+    if not container:
+        return None
+    reader = read_stream(body)
+    if reader.broken is not None:
+        return _broken(reader, body, depth)
+    if not reader.found:
+        return None
+    if reader.cut:
+        return _cut(reader.value, depth)
+    rest = body[reader.end :].strip(b" \t\r\n\f\v\x00")
+    return shape_value(reader.value, depth) if not rest else _followed(reader, body, rest, depth)
+
+
+def _cut(value: Any, depth: int) -> Shape | None:
+    """A document that ends too early: what there is of it, never as if it were all."""
+    if isinstance(value, str):
+        if not value.lstrip()[:1] in ("{", "["):
+            return None
+    elif not isinstance(value, ListFacts) and not value:
+        return None
+    elif isinstance(value, ListFacts) and not value.count:
+        return None
+    shape = shape_value(value, depth)
+    return shape if shape.kind is Kind.ERROR else replace(shape, partial=True, partial_why=_CUT)
+
+
+def _broken(reader: JsonReader, body: bytes, depth: int) -> Shape | None:
+    """JSON up to a mark like `… (truncated)`."""
+    rest = body[reader.broken or 0 :]
+    if len(rest) > max(400, len(body) // 20) or not isinstance(reader.value, dict | ListFacts | list):
+        return None
+    if not re.search(rb"(?i)\.\.\.|truncat|\xe2\x80\xa6|more|omitted|cut", rest):
+        return None
+    return _cut(reader.value, depth)
+
+
+def _followed(reader: JsonReader, body: bytes, rest: bytes, depth: int) -> Shape | None:
+    """A document with something after it: more documents, or a remark."""
+    if looks_like_lines(body[: 4 * _SMALL_JSON], whole=len(body) <= 4 * _SMALL_JSON):
+        return _as_lines(body)
+    if rest[:1] in (b"{", b"["):
+        return _sequence(reader.value, rest)
+    if isinstance(reader.value, str) or len(rest) > max(reader.end // 2, min(200, 2 * reader.end)):
+        return None
+    lines = rest.decode("utf-8", "replace").splitlines()
+    return _wrapped(Embedded(reader.value, "prose", tuple(line.strip() for line in lines if line.strip())), depth)
+
+
+def _sequence(first: Any, rest: bytes) -> Shape | None:
+    """Documents one after another: rows where all are objects."""
+    values = [first]
+    while rest:
+        reader = read_stream(rest)
+        if reader.broken is not None or not reader.found or reader.cut or len(values) > 100_000:
+            return None
+        values.append(reader.value)
+        rest = rest[reader.end :].strip(b" \t\r\n\f\v\x00,")
+    facts = list_facts([list(value.head) if isinstance(value, ListFacts) else value for value in values])
+    return replace(list_shape(facts), source="json_sequence")
+
+
+def shape_value(value: Any, depth: int = 0) -> Shape:
+    """The shape of a JSON value, with what is encoded inside its one string taken out."""
+    if type(value) is str and depth < _DEPTH:
         inner = shape_text(value, depth + 1)
-        if inner.kind not in (Kind.TEXT, Kind.SCALAR):
-            return replace(inner, unwrapped=("double-encoded", *inner.unwrapped)) if value else inner
+        if inner.kind in _DATA:
+            return replace(inner, unwrapped=("double-encoded", *inner.unwrapped))
         if len(value) > 200 or "\n" in value:
             return inner
+    if isinstance(value, dict) and depth < _DEPTH:
+        inner_member = _payload_text(value)
+        if inner_member is not None:
+            shape = _unwrap_member(value, inner_member, depth)
+            if shape is not None:
+                return shape
     return shape_json(value)
 
 
+_QUIET = frozenset({"error", "status", "ok", "success", "message", "code", "type", "jsonrpc", "id", "statuscode", "mimetype", "encoding"})
+
+
+def _payload_text(value: Mapping[str, Any]) -> str | None:
+    """The one member that holds the answer, where that is a text."""
+    full = [key for key, item in value.items() if item not in (None, "", [], {}) and plain(key) not in _QUIET]
+    full = full or [key for key, item in value.items() if type(item) is str and item and len(item) > 40]
+    if len(full) != 1 or len(value) > 8:
+        return None
+    text = value[full[0]]
+    return full[0] if type(text) is str and len(text) >= 2 else None
+
+
+def _unwrap_member(value: Mapping[str, Any], key: str, depth: int) -> Shape | None:
+    outer = shape_json({name: item for name, item in value.items() if name != key})
+    if outer.kind is Kind.ERROR:
+        return None
+    inner = shape_text(value[key], depth + 1)
+    if inner.kind is Kind.ERROR or (inner.kind in _DATA and inner.source not in ("key_value", "lines")):
+        path = ".".join((key, inner.path) if inner.path else (key,))
+        how = "double-encoded" if inner.source.startswith(("json", "ndjson", "python")) or inner.kind is Kind.ERROR else "in a member"
+        return replace(inner, path=path, unwrapped=(how, *inner.unwrapped))
+    return None
+
+
+def _as_lines(body: bytes) -> Shape:
+    rows = LineRows()
+    start = 0
+    while start < len(body):
+        end = body.rfind(b"\n", start, start + 4 * _SMALL_JSON) + 1 if len(body) - start > 4 * _SMALL_JSON else len(body)
+        end = end or (body.find(b"\n", start) + 1 or len(body))
+        rows.feed(body[start:end])
+        start = end
+    return rows.shape()
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+def _as_python(text: str, depth: int) -> Shape | None:
+    spelled = python_to_json(text)
+    if spelled is None:
+        return None
+    body = spelled.encode("utf-8", "surrogatepass")
+    shape = _as_json(body, body.strip(), depth)
+    if shape is None or shape.kind is Kind.SCALAR:
+        return None
+    source = "python_repr" if shape.source.startswith("json") else shape.source
+    return replace(shape, source=source, unwrapped=("python repr", *shape.unwrapped), row_index=())
+
+
 _NOTHING = re.compile(
-    r"(?i)\W*(?:(?:no|zero|0)\s+(?:\w+\s+){0,4}?(?:found|matched|returned|available|match(?:es)?|results?|rows?|records?|items?|data|entries|documents?|hits|files?|output|content)\b[^\n]{0,100}"
-    r"|nothing (?:found|to show|matched)|(?:query|search|request)?\s*(?:returned|found|got)\s+(?:no|0|zero)\b[^\n]{0,80}|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
+    r"(?i)\W*(?:(?:no|zero|0)\s+(?:\w+\s+){0,4}?(?:found|matched|returned|available|match(?:es)?|results?|rows?|records?|items?"
+    r"|data|entries|documents?|hits|files?|output|content)\b[^\n]{0,100}|nothing (?:found|to show|matched)"
+    r"|(?:query|search|request)?\s*(?:returned|found|got)\s+(?:no|0|zero)\b[^\n]{0,80}"
+    r"|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
 )
 _NOT_NOTHING = re.compile(r"(?i)\b(?:errors?|problems?|warnings?|such|longer|need|changes?)\b")
 
 
-def _plain(text: str, bare: str) -> Shape:
-    """Text that is no table."""
+def _as_text(text: str, bare: str, depth: int) -> Shape:
     message = text_fault(text)
     if message is not None:
         return error_shape(message, "text_error")
-    if len(bare) <= 160 and "\n" not in bare:
-        if _NOTHING.fullmatch(bare) and not _NOT_NOTHING.search(bare):
-            return Shape(Kind.EMPTY, "text", rows=0, text={"message": bare})
-    table = read_ruled(text) or read_records(text) or read_delimited(text)
-    if table is not None:
-        return text_table_shape(table)
-    if len(bare) <= 100 and not re.search(r"\s", bare):
+    one_line = "\n" not in bare
+    if one_line and len(bare) <= 160 and _NOTHING.fullmatch(bare) and not _NOT_NOTHING.search(bare):
+        return Shape(Kind.EMPTY, "text", rows=0, text={"message": bare})
+    shape = _as_events(text) or (_unfenced(text, depth) if depth < _DEPTH else None) or _table(text)
+    if shape is not None:
+        return shape
+    found = find_embedded(bare)
+    if found is not None:
+        return _wrapped(found, depth)
+    if one_line and len(bare) <= 100 and not re.search(r"\s", bare):
         return Shape(Kind.SCALAR, "text", head=((to_value(bare),),))
     pairs = read_pairs(bare)
     if pairs is not None:
-        return replace(shape_json(pairs), source="key_value", is_error=False)
+        return replace(object_shape(pairs), source="key_value")
     facts = text_facts(text)
-    edges = [*facts.get("head", ()), *facts.get("tail", ())]
-    extent = text_extent(edges, None)
+    extent = text_extent([*facts.get("head", ()), *facts.get("tail", ())], None)
     return Shape(Kind.TEXT, "text", text=facts, partial=extent.why is not None, partial_why=extent.why)
+
+
+def _table(text: str) -> Shape | None:
+    table = read_ruled(text) or read_records(text) or read_delimited(text)
+    return None if table is None else text_table_shape(table)
+
+
+def _as_events(text: str) -> Shape | None:
+    data = event_stream(text) if text.lstrip()[:6].startswith(("data:", "event:", "id:", ":")) else None
+    if data is None:
+        return None
+    shape = shape_text(data, 1)
+    return replace(shape, unwrapped=("event stream", *shape.unwrapped)) if shape.kind in _DATA else None
+
+
+def _unfenced(text: str, depth: int) -> Shape | None:
+    """The one fenced block with data in it, where it is most of the text."""
+    if "```" not in text and "~~~" not in text:
+        return None
+    found = []
+    for language, content in fenced_blocks(text):
+        if language in ("", "json", "jsonl", "ndjson", "json5", "jsonc", "csv", "tsv", "text", "txt", "markdown", "md"):
+            shape = shape_text(content, depth + 1)
+            if shape.kind in _DATA and not (shape.kind is Kind.ERROR and language not in ("json", "")) and shape.source not in ("key_value", "lines"):
+                found.append((shape, content))
+    if len(found) != 1:
+        return None
+    shape, content = found[0]
+    around = without_fences(text).strip()
+    if len(around) > max(600, len(content)):
+        return None
+    if shape.kind is Kind.ERROR and shape.source == "text_error":
+        return None
+    return _remarked(replace(shape, unwrapped=("fenced", *shape.unwrapped)), around.splitlines())
+
+
+def _wrapped(found: Embedded, depth: int) -> Shape:
+    shape = shape_value(found.value, depth + 1)
+    if found.cut and shape.kind is not Kind.ERROR:
+        shape = replace(shape, partial=True, partial_why=_CUT)
+    return _remarked(replace(shape, unwrapped=(found.how, *shape.unwrapped), row_index=()), found.around)
+
+
+def _remarked(shape: Shape, around: Any) -> Shape:
+    """With what the text around it says of how much there is."""
+    lines = [line.strip() for line in around if line.strip()]
+    extent = text_extent([*lines[:6], *lines[-6:]], shape.rows)
+    notes = {"around": [line[:200] for line in lines[:6]]} if lines else {}
+    shape = replace(shape, text={**shape.text, **notes})
+    if extent.total is None and extent.why is None:
+        return shape
+    return replace(
+        shape,
+        rows_total=shape.rows_total if shape.rows_total is not None else extent.total,
+        partial=shape.partial or extent.why is not None,
+        partial_why=shape.partial_why or extent.why,
+    )

@@ -11,10 +11,14 @@ from collections.abc import Iterator, Sequence
 from .text_tables import TextTable
 
 _MARK = re.compile(
-    r"\s*(?:-\[ RECORD (\d+) \][-+]*|\*{3,} ?(\d+)\. row ?\*{3,}|(\d+)\. row:?|(?:#+ )?(?:record|row|item|result|entry)\s*#?\s*(\d+)\s*[:.)]?|-{3,} ?(?:record|row|item|result) #?(\d+) ?-{3,})\s*", re.I
+    r"\s*(?:-\[ RECORD (\d+) \][-+]*|\*{3,} ?(\d+)\. row ?\*{3,}|(\d+)\. row:?|(?:#+ )?(?:record|row|item|result|entry)\s*#?\s*(\d+)\s*[:.)]?|-{3,} ?(?:record|row|item|result) #?(\d+) ?-{3,})\s*",
+    re.I,
 )
 _KEY = re.compile(r"(\s*)([^\W\d_][\w .()/%#*@&'\"\[\]-]{0,60}?|_\w{0,40})(\s*)( \| ?|\|$|: ?|:$| = |=$)(.*)", re.S)
-_FOOTER = re.compile(r"\(\d+ rows?\)|(?:result|total|showing|rows?|found|count)\b.{0,120}|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*", re.I)
+_FOOTER = re.compile(
+    r"\(\d+ rows?\)|(?:result|total|showing|rows?|found|count)\b.{0,120}|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
+    re.I,
+)
 _MOST_BLOCKS = 2_000_000
 
 
@@ -77,7 +81,12 @@ def _blocks(lines: Sequence[str]) -> TextTable | None:
     around: list[str] = []
     if len(groups) > 2 and len(groups[0]) == 1 and not _plain_keys(groups[0]):
         around.append(groups.pop(0)[0].strip())
-    if len(groups) > 2 and len(groups[-1]) <= 2 and _FOOTER.fullmatch(groups[-1][0].strip()) and not _same(groups[-1], groups[-2]):
+    if (
+        len(groups) > 2
+        and len(groups[-1]) <= 2
+        and _FOOTER.fullmatch(groups[-1][0].strip())
+        and not _same(groups[-1], groups[-2])
+    ):
         around += [line.strip() for line in groups.pop()]
     rows = []
     for group in groups:

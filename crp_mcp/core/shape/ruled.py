@@ -19,9 +19,14 @@ _PSQL = re.compile(r"\s*[-─]+(?:[+┼][-─]+)*\s*")
 _GRID = re.compile(r"\s*\+(?:[-=:]+\+)+\s*")
 _BOX_RULE = re.compile(rf"\s*[{_BOX}]+(?:[ {_BOX}]*[{_BOX}])?\s*")
 _DASHES = re.compile(r"\s*(?:-{2,}|={2,})(?:\s+(?:-{2,}|={2,}))*\s*")
-_COUNT = re.compile(r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}|\[(\d+) rows x \d+ columns\]|Rows: (\d+)", re.I)
+_COUNT = re.compile(
+    r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}|\[(\d+) rows x \d+ columns\]|Rows: (\d+)",
+    re.I,
+)
 _SHAPE = re.compile(r"shape: \((\d[\d_,]*), ?\d+\)")
-_TYPES = re.compile(r"-{2,}|(?:u?int|float|str|i|u|f)\d{0,3}|varchar.*|double|decimal.*|date|datetime.*|timestamp.*|bool(?:ean)?|bigint|hugeint|u?(?:small|tiny)int|cat|enum|list.*|struct.*|object|null|blob|uuid|time|interval|json|integer|text|string")
+_TYPES = re.compile(
+    r"-{2,}|(?:u?int|float|str|i|u|f)\d{0,3}|varchar.*|double|decimal.*|date|datetime.*|timestamp.*|bool(?:ean)?|bigint|hugeint|u?(?:small|tiny)int|cat|enum|list.*|struct.*|object|null|blob|uuid|time|interval|json|integer|text|string"
+)
 _MOST_AROUND = 0.4
 """Share of the lines that may stand around a table and still leave the text a table."""
 
@@ -147,7 +152,12 @@ def _psql(lines: Sequence[str], rule: int) -> _Region | None:
     width = marks.count(cross) + 1
     header = [part.strip() for part in lines[rule - 1].split(bar)]
     start = rule - 1
-    while len(header) == width and start and lines[start - 1].count(bar) == width - 1 and _continues(lines[start - 1], lines[rule], bar):
+    while (
+        len(header) == width
+        and start
+        and lines[start - 1].count(bar) == width - 1
+        and _continues(lines[start - 1], lines[rule], bar)
+    ):
         start -= 1
     if len(header) != width:
         return None
@@ -163,7 +173,10 @@ def _psql(lines: Sequence[str], rule: int) -> _Region | None:
             break
         cells = _psql_cells(line, width, bar)
         if open_row:
-            region.rows[-1] = [f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new for old, new in zip(region.rows[-1], cells, strict=False)]
+            region.rows[-1] = [
+                f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new
+                for old, new in zip(region.rows[-1], cells, strict=False)
+            ]
         else:
             region.rows.append(cells)
         open_row = _continues(line, lines[rule], bar)
@@ -182,12 +195,16 @@ def _psql_cells(line: str, width: int, bar: str) -> list[str]:
 
 def _continues(line: str, rule: str, bar: str) -> bool:
     parts = line.split(bar)
-    return any(part.endswith("+") for part in parts[:-1]) or (line.endswith("+") and _columns_of(line) == _columns_of(rule))
+    return any(part.endswith("+") for part in parts[:-1]) or (
+        line.endswith("+") and _columns_of(line) == _columns_of(rule)
+    )
 
 
 def _columns_of(text: str) -> int:
     """Terminal columns a text takes."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1 for char in text)
+    return sum(
+        2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1 for char in text
+    )
 
 
 # --- grids and boxes ------------------------------------------------------------------------------------------------
@@ -231,7 +248,9 @@ def _boxed_cells(bare: str, bars: str) -> list[str]:
 
 def _head(group: list[list[str]]) -> list[str]:
     """Names of a header of one or more lines; a line of types under them is none of them."""
-    named_lines = [row for at, row in enumerate(group) if at == 0 or not all(_TYPES.fullmatch(cell) or not cell for cell in row)]
+    named_lines = [
+        row for at, row in enumerate(group) if at == 0 or not all(_TYPES.fullmatch(cell) or not cell for cell in row)
+    ]
     return _joined(named_lines, " ")
 
 

@@ -1,0 +1,418 @@
+"""JSON read as it arrives: long lists are let go of as facts, everything else is kept as values.
+
+Strategy: a list is taken in blocks that end between two items. Where such an end lies is guessed from how the first two
+items were set apart, and proved by decoding the block: what decodes as whole items ends between items. A guess that
+fails costs one slower pass over that block, never a wrong answer. Nothing depends on how the input was cut into pieces.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator
+from typing import Any
+
+from .cells import load_json, scan_json
+from .lists import ListCollector, ListFacts
+from .typed_rows import BlockLiterals, GivenLiterals, RowForm, decode_block, with_floats
+
+BLOCK = 262_144
+"""Bytes of a list decoded at a time."""
+_FIRST_BLOCK = 16_384
+"""The first block is small: it is where the form of the rows is learnt."""
+_SMALL = 4_096
+_DEEPEST = 5
+"""Levels of objects entered member by member; deeper ones are read whole."""
+_KEPT = 20_000
+"""Plain items kept as they are; longer lists become facts."""
+_LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|.', re.S)
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_GAP = re.compile(r"[ \t\r\n]*")
+
+_Steps = Generator[None, None, Any]
+
+
+class JsonBroken(Exception):
+    """Not JSON from here on. `at` is a byte offset."""
+
+    def __init__(self, at: int, value: Any = None) -> None:
+        super().__init__(at)
+        self.at = at
+        self.value = value
+        """What was read before."""
+
+
+class _Cut(Exception):
+    """The input ended inside a value; `value` is what there was of it."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+_NOTHING = object()
+
+
+class JsonReader:
+    """Feed the document in any pieces, then `finish()`. Afterwards `value`, `end`, `cut` and `broken` tell the result."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._base = 0
+        self._pos = 0
+        self._eof = False
+        self._run: _Steps | None = self._document()
+        self.value: Any = None
+        self.found = False
+        self.end = 0
+        """Where the document ended (byte offset)."""
+        self.cut = False
+        self.broken: int | None = None
+
+    def feed(self, piece: bytes) -> None:
+        if self._run is not None:
+            self._buffer += piece
+            if len(self._buffer) - self._pos >= BLOCK:
+                self._step()
+
+    def finish(self) -> None:
+        self._eof = True
+        while self._run is not None:
+            self._step()
+
+    @property
+    def done(self) -> bool:
+        return self._run is None
+
+    def _step(self) -> None:
+        try:
+            next(self._run)  # type: ignore[arg-type]
+        except StopIteration:
+            self._run = None
+        self._drop()
+
+    def _drop(self) -> None:
+        """Forget what was read, in big strides."""
+        if self._pos > BLOCK or self._run is None:
+            del self._buffer[: self._pos]
+            self._base += self._pos
+            self._pos = 0
+
+    def _document(self) -> _Steps:
+        try:
+            self.value = yield from self._value(0, "")
+            self.found = True
+        except _Cut as cut:
+            self.cut, self.found = True, cut.value is not _NOTHING
+            self.value = cut.value if self.found else None
+        except JsonBroken as broken:
+            self.broken, self.value = broken.at, broken.value
+        self.end = self._base + self._pos
+
+    # --- the window ---------------------------------------------------------------------------------------------------
+
+    def _have(self, size: int) -> Generator[None, None, bool]:
+        """Wait until `size` bytes lie ahead, or the input is over. Says which."""
+        while len(self._buffer) - self._pos < size and not self._eof:
+            yield
+        return len(self._buffer) - self._pos >= size
+
+    def _space(self) -> Generator[None, None, int]:
+        """Skip white space; the next byte, or -1 at the end."""
+        while True:
+            found = _SPACE.match(self._buffer, self._pos)
+            self._pos = found.end() if found else self._pos
+            if self._pos < len(self._buffer):
+                return self._buffer[self._pos]
+            if self._eof:
+                return -1
+            yield
+
+    def _text(self, size: int) -> str:
+        return bytes(self._buffer[self._pos : self._pos + size]).decode("utf-8", "surrogateescape")
+
+    def _advance(self, text: str) -> None:
+        self._pos += len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _value(self, depth: int, name: str) -> _Steps:
+        first = yield from self._space()
+        if first < 0:
+            raise _Cut(_NOTHING)
+        if first == 0x5B and not (depth and (yield from self._is_small())):
+            return (yield from self._list(name))
+        if first == 0x7B and depth < _DEEPEST and not (depth and (yield from self._is_small())):
+            return (yield from self._object(depth))
+        return (yield from self._whole(first))
+
+    def _is_small(self) -> Generator[None, None, bool]:
+        """Whether the value ends within the next few kilobytes."""
+        yield from self._have(_SMALL)
+        try:
+            scan_json(self._text(_SMALL), 0)
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+    def _whole(self, first: int) -> _Steps:
+        """A value of any size, in one piece."""
+        size = _SMALL
+        while True:
+            yield from self._have(size + 1)
+            text = self._text(size)
+            last = self._eof and size >= len(self._buffer) - self._pos
+            try:
+                value, end = scan_json(text, 0)
+            except RecursionError:
+                raise JsonBroken(self._base + self._pos) from None
+            except ValueError as error:
+                if not _runs_out(error, text):
+                    raise JsonBroken(self._base + self._pos + _at(error)) from None
+                if last:
+                    raise _Cut(_rest(text, first)) from None
+            else:
+                if end < len(text) or last or first in b'"{[':
+                    self._advance(text[:end])
+                    return value
+            size *= 4
+
+    def _object(self, depth: int) -> _Steps:
+        self._pos += 1
+        members: dict[str, Any] = {}
+        if (yield from self._space()) == 0x7D:
+            self._pos += 1
+            return members
+        try:
+            while not (yield from self._member(members, depth)):
+                pass
+        except _Cut:
+            raise _Cut(members) from None
+        except JsonBroken as broken:
+            raise JsonBroken(broken.at, members) from None
+        return members
+
+    def _member(self, members: dict[str, Any], depth: int) -> Generator[None, None, bool]:
+        """Read one `"key": value` and what follows it; True at the object's end."""
+        mark = yield from self._space()
+        if mark not in (0x22, -1):
+            raise JsonBroken(self._base + self._pos)
+        key = (yield from self._whole(mark)) if mark == 0x22 else ""
+        yield from self._mark(b":")
+        try:
+            members[key] = yield from self._value(depth + 1, key)
+        except (_Cut, JsonBroken) as stop:
+            if stop.value is not _NOTHING and stop.value is not None:
+                members[key] = stop.value
+            raise
+        return (yield from self._mark(b",}")) == 0x7D
+
+    def _mark(self, wanted: bytes) -> Generator[None, None, int]:
+        """Step over one of these bytes; anything else breaks the document."""
+        mark = yield from self._space()
+        if mark < 0:
+            raise _Cut(_NOTHING)
+        if mark not in wanted:
+            raise JsonBroken(self._base + self._pos)
+        self._pos += 1
+        return mark
+
+    # --- lists --------------------------------------------------------------------------------------------------------
+
+    def _list(self, name: str) -> _Steps:
+        self._pos += 1
+        taken = _Taken(name)
+        if (yield from self._space()) == 0x5D:
+            self._pos += 1
+            return []
+        taken.index.append((0, self._base + self._pos))
+        pattern = yield from self._pattern()
+        room = _FIRST_BLOCK
+        try:
+            while True:
+                yield from self._have(room)
+                if pattern is not None and self._block(taken, pattern, room):
+                    room = BLOCK
+                elif (yield from self._items(taken, BLOCK)):
+                    return taken.result(cut=False)
+        except _Cut:
+            raise _Cut(taken.result(cut=True)) from None
+        except JsonBroken as broken:
+            raise JsonBroken(broken.at, taken.result(cut=True)) from None
+
+    def _pattern(self) -> Generator[None, None, tuple[bytes, int] | None]:
+        """(how the second item is set apart from the first and begins, length of the part before its first byte)."""
+        size = _SMALL
+        while True:
+            yield from self._have(size + 1)
+            text = self._text(size)
+            items, at, _, end = _scan_items(text, False, 1)
+            if items and at > end:
+                gap = text[end:at].encode()
+                lead = _LEAD.match(self._buffer, self._pos + _bytes(text, at))
+                return gap + (lead.group() if lead else b""), len(gap)
+            if items or size >= len(self._buffer) - self._pos or size > 4 * BLOCK:
+                return None
+            size *= 4
+
+    def _block(self, taken: _Taken, pattern: tuple[bytes, int], room: int) -> bool:
+        """Take all whole items of the next block at once; False where no end between items was found."""
+        seam, gap = pattern
+        limit = min(len(self._buffer), self._pos + room)
+        cut = self._buffer.rfind(seam, self._pos, limit)
+        if cut <= self._pos:
+            return False
+        chunk = bytes(self._buffer[self._pos : cut])
+        if not taken.block(chunk):
+            return False
+        self._pos = cut + gap
+        taken.index.append((taken.count, self._base + self._pos))
+        return True
+
+    def _items(self, taken: _Taken, most: int) -> Generator[None, None, bool]:
+        """Take items one by one: one if `most` is 1, else about a block of them. True at the list's end."""
+        size = _SMALL if most == 1 else most
+        while True:
+            yield from self._have(size + 1)
+            text = self._text(size)
+            last = self._eof and size >= len(self._buffer) - self._pos
+            items, at, state, end = _scan_items(text, last, most)
+            if items:
+                taken.items(items)
+            self._advance(text[:at])
+            if state == "end":
+                return True
+            if state == "broken":
+                raise JsonBroken(self._base + self._pos)
+            if state == "cut":
+                raise _Cut(_NOTHING)
+            if items:
+                return False
+            size *= 4
+
+
+def _bytes(text: str, end: int) -> int:
+    return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))
+
+
+def _scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, int]:
+    """Items from the beginning of `text`: (items, where the next begins, `more`|`end`|`cut`|`broken`, end of the last)."""
+    items: list[Any] = []
+    at = end = 0
+    while True:
+        try:
+            value, stop = scan_json(text, at)
+        except RecursionError:
+            return items, at, "broken", end
+        except ValueError as error:
+            if not _runs_out(error, text):
+                return items, at, "broken", end
+            return items, at, "cut" if last else "more", end
+        gap = _GAP.match(text, stop)
+        after = gap.end() if gap else stop
+        mark = text[after : after + 1]
+        if mark == "" and not last:
+            return items, at, "more", end
+        items.append(value)
+        end = stop
+        if mark == "]":
+            return items, after + 1, "end", end
+        if mark != ",":
+            return items, stop, "cut" if mark == "" else "broken", end
+        gap = _GAP.match(text, after + 1)
+        at = gap.end() if gap else after + 1
+        if at >= len(text):
+            return items, at, "cut" if last else "more", end
+        if most == 1:
+            return items, at, "more", end
+
+
+class _Taken:
+    """What was taken of one list so far."""
+
+    def __init__(self, name: str) -> None:
+        self.collector = ListCollector(name)
+        self.index: list[tuple[int, int]] = []
+        self.plain: list[Any] | None = []
+        self.count = 0
+        self._form = RowForm()
+
+    def items(self, items: list[Any]) -> None:
+        """Items read one by one."""
+        self.count += len(items)
+        if self.plain is None:
+            self._feed(items)
+            return
+        self.plain += items
+        if len(self.plain) > _KEPT:
+            self._let_go()
+
+    def _feed(self, items: list[Any]) -> None:
+        self.collector.feed([with_floats(item) for item in items], GivenLiterals(items))
+
+    def _let_go(self) -> None:
+        plain, self.plain = self.plain or [], None
+        self._feed(plain)
+
+    def block(self, chunk: bytes) -> bool:
+        """All items of a block; False where it is none."""
+        rows = self._form.decode(chunk) if self.plain is None else None
+        if rows is None:
+            items = decode_block(chunk)
+            if items is None:
+                return False
+            if self.plain is not None and not isinstance(items[0], dict | list):
+                self.items(load_json(b"[" + chunk + b"]"))
+                return True
+            if self.plain is not None:
+                self._let_go()
+            self._form.learn(items)
+            rows = self._form.decode(chunk)
+            if rows is None:
+                self.count += len(items)
+                self.collector.feed(items, BlockLiterals(chunk))
+                return True
+        self.count += len(rows)
+        self.collector.feed_form(rows, self._form, BlockLiterals(chunk))
+        return True
+
+    def result(self, *, cut: bool) -> list[Any] | ListFacts:
+        if self.plain is not None and not cut:
+            return self.plain
+        if self.plain is not None:
+            self._let_go()
+        return self.collector.finish(index=tuple(self.index), cut=cut)
+
+
+def _at(error: ValueError) -> int:
+    return error.pos if isinstance(error, json.JSONDecodeError) else 0
+
+
+def _runs_out(error: ValueError, text: str) -> bool:
+    """Whether the text merely ended too early."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated string") or error.pos >= len(text) - 12
+
+
+def _rest(text: str, first: int) -> Any:
+    """What there is of a value that was cut: the beginning of a string, nothing of a number."""
+    if first != 0x22:
+        return _NOTHING
+    body = re.sub(r"\\(?:u[0-9a-fA-F]{0,3})?$", "", text)
+    if (len(body) - len(body.rstrip("\\"))) % 2:
+        body = body[:-1]
+    try:
+        return scan_json(body + '"', 0)[0]
+    except ValueError:
+        return _NOTHING
+
+
+def read_stream(data: bytes) -> JsonReader:
+    """The same for bytes at hand."""
+    reader = JsonReader()
+    view = memoryview(data)
+    for at in range(0, len(data), 4 * BLOCK):
+        reader.feed(bytes(view[at : at + 4 * BLOCK]))
+    reader.finish()
+    return reader
