@@ -2,8 +2,8 @@
 
     python verify_audit.py --key HEX [--key HEX ...] [--checkpoint FILE ...] export.ndjson
 
---key: a public key you have from the operator by another way than this file. --checkpoint: a signed checkpoint kept from
-an earlier visit; it shows a history that was cut or exchanged since. Prints VALID, PARTIAL, UNVERIFIED or BROKEN (exit
+--key: a public key you have from the operator by another way than this file. --checkpoint: a signed checkpoint kept
+from earlier; it shows a history that was cut or exchanged since. Prints VALID, PARTIAL, UNVERIFIED or BROKEN (exit
 code 0, 2, 3, 1) and what was found. The format is described in docs/proof.md.
 """
 
@@ -90,9 +90,8 @@ def check_receipt(line, keys, lattice, issued, purged):
         refuse("no record says that it was issued")
     if not leaves:
         return  # they were erased with what they stood for; the receipt itself is still what was signed
-    if len(leaves) != receipt["source_item_count"]:
-        refuse("wrong number of leaves")
-    if "sha256:" + merkle_root([canonical(leaf) for leaf in leaves]).hex() != receipt["source_items_merkle_root"]:
+    root = "sha256:" + merkle_root([canonical(leaf) for leaf in leaves]).hex()
+    if (len(leaves), root) != (receipt["source_item_count"], receipt["source_items_merkle_root"]):
         refuse("the leaves are not those it was issued over")
     if max((leaf["sensitivity"] for leaf in leaves), key=lattice.index) != receipt["inherited_sensitivity_ceiling"]:
         refuse("the ceiling is not the highest label of its sources")
