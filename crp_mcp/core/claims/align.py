@@ -42,13 +42,26 @@ def _content(text: str) -> frozenset[str]:
 def _telling(text: str) -> list[str]:
     """Names and numbers of a claim, as written: what a payload that bears on it is likely to hold."""
     found = tokens(text)
-    return [t.text for i, t in enumerate(found) if (t.is_number and len(t.low) > 2) or (t.text[:1].isupper() and i and t.stem not in LIGHT and t.low not in STOP)]
+    return [
+        t.text
+        for i, t in enumerate(found)
+        if (t.is_number and len(t.low) > 2)
+        or (t.text[:1].isupper() and i and t.stem not in LIGHT and t.low not in STOP)
+    ]
 
 
 def _score(evidence: Evidence, words: frozenset[str], telling: Sequence[str], age: float) -> float:
-    names = frozenset(name_words(evidence.tool)) | frozenset(name_words(evidence.server)) | frozenset(w for n in evidence.names for w in name_words(n))
+    names = (
+        frozenset(name_words(evidence.tool))
+        | frozenset(name_words(evidence.server))
+        | frozenset(w for n in evidence.names for w in name_words(n))
+    )
     columns = frozenset(w for c in evidence.columns for w in name_words(c))
-    score = 2.0 * len(words & (names - LIGHT)) + 1.5 * min(3, len(words & (columns - LIGHT))) + 0.5 * len(words & names & LIGHT)
+    score = (
+        2.0 * len(words & (names - LIGHT))
+        + 1.5 * min(3, len(words & (columns - LIGHT)))
+        + 0.5 * len(words & names & LIGHT)
+    )
     score += 2.0 * len(words & frozenset(_argument_words(evidence)))
     if evidence.mentions is not None and telling and evidence.mentions(telling):
         score += 2.5

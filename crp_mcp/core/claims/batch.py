@@ -37,7 +37,14 @@ def _one(line: str, number: int, load: Load, options: Options | None) -> dict[st
 
 
 def _row(case_id: Any, reason: str) -> dict[str, Any]:
-    return {"id": case_id, "verdict": "unverifiable", "attribution": "UNVERIFIABLE", "distortion": None, "evidence": [], "reason": reason}
+    return {
+        "id": case_id,
+        "verdict": "unverifiable",
+        "attribution": "UNVERIFIABLE",
+        "distortion": None,
+        "evidence": [],
+        "reason": reason,
+    }
 
 
 def as_one(verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -70,4 +77,6 @@ def _finding(finding: Any) -> dict[str, str]:
 
 def _weighty(text: str) -> bool:
     """Whether an undecided claim states something definite, so that a text that has it is not simply supported."""
-    return bool(find_quantities(text)) or any(w[:1].isupper() for w in text.split()[1:] if w.lower() not in ("i", "i'm", "i've"))
+    return bool(find_quantities(text)) or any(
+        w[:1].isupper() for w in text.split()[1:] if w.lower() not in ("i", "i'm", "i've")
+    )

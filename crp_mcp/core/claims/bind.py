@@ -8,6 +8,7 @@ from .document import Column
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .scene import Cond, Scene, number_rows, number_sql
+from .words import fold
 
 MONEY = frozenset(
     "price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge earn prize paid pay value budget spend profit sale".split()
@@ -21,7 +22,11 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
     qty = chunk.qty
     assert qty is not None
     out: list[Option] = []
-    money = [c for c in scene.table.columns if c.values() is not None and (c.unit == "$" or set(c.words) & MONEY)] if qty.unit == "$" else []
+    money = (
+        [c for c in scene.table.columns if c.values() is not None and (c.unit == "$" or set(c.words) & MONEY)]
+        if qty.unit == "$"
+        else []
+    )
     for named, ref, cost in scene.near_columns(chunk.at, after=4, before=10):
         if not _joined(scene, chunk, named):
             continue
@@ -37,10 +42,20 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
     return out[:6]
 
 
+def _plural_of(named: Chunk) -> bool:
+    """`11 games` over a column `game`: so many of them, not that one."""
+    word = named.words[-1]
+    return word.low.endswith("s") and word.low != word.stem and not any(word.low in fold(r.column.name) for r in named.columns)
+
+
 def _wider(named: Column, other: Column) -> bool:
     """Whether another column says the same in another form (`id` and `id_str`)."""
     more = [w for w in other.path_words if w not in named.path_words]
-    return set(named.path_words) <= set(other.path_words) and bool(more) and set(more) <= {"str", "string", "text", "raw", "value", "num", "formatted"}
+    return (
+        set(named.path_words) <= set(other.path_words)
+        and bool(more)
+        and set(more) <= {"str", "string", "text", "raw", "value", "num", "formatted"}
+    )
 
 
 def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
@@ -48,13 +63,15 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
     low, high = sorted((number.at, named.at))
     between = scene.chunks[low + 1 : high]
     if named.at > number.at:
-        if any(c.low in ("per", "each", "in", "on", "for", "from", "by", "at") for c in between):
+        if any(c.low in ("per", "each", "in", "on", "for", "from", "by", "at") for c in between) or _plural_of(named):
             return False
         return not any(c.values or c.qty or c.when or c.op in ("max", "min", "more", "less") for c in between)
     linked = any(c.low in ("is", "was", "are", "were", "be", ":", "=") for c in between[-3:])
     if len(between) > 3 and not linked:
         return False
-    return not any(c.values or c.qty or c.when or (c.is_content and not linked) or c.op in ("max", "min") for c in between)
+    return not any(
+        c.values or c.qty or c.when or (c.is_content and not linked) or c.op in ("max", "min") for c in between
+    )
 
 
 def _rows(column: Column, qty: Quantity) -> frozenset[int]:

@@ -35,7 +35,14 @@ def _against(claim: Claim, table: Table) -> Judged | None:
         if column is None or column is label[0]:
             continue
         results = [_agrees(cell, column, row) for row in rows]
-        checks.append((column, cell, True if True in results else (False if all(r is False for r in results) else None), [column.texts[r] for r in rows[:3]]))
+        checks.append(
+            (
+                column,
+                cell,
+                True if True in results else (False if all(r is False for r in results) else None),
+                [column.texts[r] for r in rows[:3]],
+            )
+        )
     if not checks:
         return None
     where = f"WHERE {quote(label[0].name)} = {literal(label[1])}"
@@ -43,14 +50,30 @@ def _against(claim: Claim, table: Table) -> Judged | None:
     shown = wrong or checks[0]
     sql = f"SELECT {', '.join(quote(c[0].name) for c in checks)} FROM {{table}} {where}"
     if wrong:
-        return Judged(Outcome.CONTRADICTED, 0.2, sql, f"{shown[0].name}: {', '.join(shown[3])}", shown[1], _kind(wrong[0]), frame="cells")
+        return Judged(
+            Outcome.CONTRADICTED,
+            0.2,
+            sql,
+            f"{shown[0].name}: {', '.join(shown[3])}",
+            shown[1],
+            _kind(wrong[0]),
+            frame="cells",
+        )
     if all(c[2] for c in checks) and len(checks) + 1 >= len(claim.cells):
-        return Judged(Outcome.SUPPORTED, 0.1, sql, "; ".join(f"{c[0].name}: {c[3][0]}" for c in checks), claim.text, frame="cells")
+        return Judged(
+            Outcome.SUPPORTED, 0.1, sql, "; ".join(f"{c[0].name}: {c[3][0]}" for c in checks), claim.text, frame="cells"
+        )
     return Judged(Outcome.UNVERIFIABLE, 0.5, reason="not every cell of the row has a column in the result")
 
 
 def _kind(column: Column) -> Distortion:
-    return Distortion.DATE_SHIFTED if column.is_date else Distortion.NUMBER_CHANGED if column.values() else Distortion.ENTITY_SUBSTITUTED
+    return (
+        Distortion.DATE_SHIFTED
+        if column.is_date
+        else Distortion.NUMBER_CHANGED
+        if column.values()
+        else Distortion.ENTITY_SUBSTITUTED
+    )
 
 
 def _column(table: Table, header: str) -> Column | None:
@@ -59,7 +82,11 @@ def _column(table: Table, header: str) -> Column | None:
         return None
     length, refs = link_columns(table, words, 0)
     sure = [r for r in refs if r.quality >= 0.7 or len(refs) == 1]
-    return sure[0].column if len(sure) == 1 and length == len(words) else next((c for c in table.columns if fold(c.name) == fold(header)), None)
+    return (
+        sure[0].column
+        if len(sure) == 1 and length == len(words)
+        else next((c for c in table.columns if fold(c.name) == fold(header)), None)
+    )
 
 
 def _rows(table: Table, placed: list[tuple[str, str, Column | None]]) -> tuple[list[int], tuple[Column, str] | None]:
@@ -67,7 +94,11 @@ def _rows(table: Table, placed: list[tuple[str, str, Column | None]]) -> tuple[l
     for _header, cell, column in placed:
         for candidate in [column] if column is not None else [c for c in table.columns if not c.is_number]:
             rows = candidate.index.get(keys(cell), [])
-            if rows and (len(rows) == 1 or candidate.distinct >= 0.9 * table.rows) and not (candidate.is_number and candidate.distinct < table.rows):
+            if (
+                rows
+                and (len(rows) == 1 or candidate.distinct >= 0.9 * table.rows)
+                and not (candidate.is_number and candidate.distinct < table.rows)
+            ):
                 return rows, (candidate, candidate.texts[rows[0]])
     return [], None
 

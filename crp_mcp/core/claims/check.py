@@ -40,7 +40,11 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
     judged = [(a, _weigh(claim, a)) for a in aligned]
     best = choose([j for _, j in judged])
-    if best.outcome is not Outcome.SUPPORTED and len(aligned) > 1 and (summed := over_several(claim.text, [a.evidence for a in aligned])):
+    if (
+        best.outcome is not Outcome.SUPPORTED
+        and len(aligned) > 1
+        and (summed := over_several(claim.text, [a.evidence for a in aligned]))
+    ):
         best = summed
     return _verdict(claim, best, judged, evidence, chosen)
 
@@ -62,13 +66,24 @@ def _verdict(
 ) -> Verdict:
     holders = [a.evidence for a, j in judged if j is best] or [a.evidence for a, _ in judged]
     if best.outcome is Outcome.UNVERIFIABLE:
-        return Verdict(claim, best.outcome, Attribution.UNVERIFIABLE, best.reason or "it cannot be decided from the results")
+        return Verdict(
+            claim, best.outcome, Attribution.UNVERIFIABLE, best.reason or "it cannot be decided from the results"
+        )
     sources = {e.source for e in holders}
     attribution = _ATTRIBUTION[holders[0].source] if len(sources) == 1 else Attribution.MIXED
     findings = tuple(
-        Finding(e.scratch_id, e.provenance_hash, best.computed.replace("{table}", f'"{e.scratch_id}"'), best.found, best.stated) for e in holders
+        Finding(
+            e.scratch_id,
+            e.provenance_hash,
+            best.computed.replace("{table}", f'"{e.scratch_id}"'),
+            best.found,
+            best.stated,
+        )
+        for e in holders
     )
-    reason = best.reason or (f"found {best.found}" if best.outcome is Outcome.SUPPORTED else f"stated {best.stated}, found {best.found}")
+    reason = best.reason or (
+        f"found {best.found}" if best.outcome is Outcome.SUPPORTED else f"stated {best.stated}, found {best.found}"
+    )
     distortion = (best.distortion or Distortion.NUMBER_CHANGED) if best.outcome is Outcome.CONTRADICTED else None
     return Verdict(claim, best.outcome, attribution, reason, distortion, findings, _citation(claim, holders, options))
 

@@ -17,7 +17,9 @@ _MONTHS = {
     for name in names.split("|")
 }
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-_LONE_MONTH = _MONTH.replace("may", r"may(?! (?:be|have|not|also|well|like|want|need|work|or)\b)").replace("mar(?:ch)?", "march")
+_LONE_MONTH = _MONTH.replace("may", r"may(?! (?:be|have|not|also|well|like|want|need|work|or)\b)").replace(
+    "mar(?:ch)?", "march"
+)
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)"
 
 
@@ -66,8 +68,10 @@ _PATTERNS = [
         rf"(?P<mon>{_MONTH})\b\.?\s*(?:of\s+|,\s*)?(?P<y>(?:1[0-9]|20)\d{{2}})\b(?!\s*-\s*\d)",
         r"(?P<qual>early|mid|late)?[\s-]*(?:the\s+)?(?P<dec>(?:1[0-9]|20)\d0)['’]?s\b",
         r"(?P<cent>\d{1,2})(?:st|nd|rd|th)[\s-]century",
+        r"(?<![\w$€£.,-])(?P<y>(?:1[5-9]|20)\d{2})\s?[-–/]\s?(?P<yy>\d{2})(?![\d/.-])",
         r"q(?P<q>[1-4])[\s,-]*(?P<y>\d{4})?\b",
-        r"(?<![\d:.])(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:\.\d+)?))?\s?(?P<ap>[ap]\.?\s?m\.?(?![a-z]))?(?![\d:])" + _ZONE,
+        r"(?<![\d:.])(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2}(?:\.\d+)?))?\s?(?P<ap>[ap]\.?\s?m\.?(?![a-z]))?(?![\d:])"
+        + _ZONE,
         r"(?<![\d:.$])(?P<H>\d{1,2})\s?(?P<ap>[ap]\.?\s?m\.?(?![a-z]))",
         r"(?<![\w$€£.,-])(?P<y>(?:1[0-9]|20)\d{2})(?![\w%]|[.,:]\d)",
         r"\b(?P<mon>" + _LONE_MONTH + r")\b",
@@ -83,6 +87,12 @@ def _build(match: re.Match[str]) -> When | None:
     year_end = None
     if g.get("dec"):
         year, year_end = _decade(int(g["dec"]), (g.get("qual") or "").lower())
+    elif g.get("yy") and year:
+        year_end = year - year % 100 + int(g["yy"])
+        if year_end <= year:
+            year_end += 100
+        if year_end - year > 15:
+            return None
     elif g.get("cent"):
         year, year_end = int(g["cent"]) * 100 - 99, int(g["cent"]) * 100
     elif g.get("q"):
@@ -142,7 +152,12 @@ def cell_date(text: str) -> When | None:
     if len(found) != 1:
         return None
     rest = text[: found[0].start] + text[found[0].end :]
-    rest = re.sub(rf"\b{_WEEKDAY}\b|\([^()]*\)|\[[^\]]*\]|\b(?:utc|gmt|est|edt|pst|pdt|cet|z)\b|[+-]\d{{1,2}}(?::?\d\d)?$", "", rest, flags=re.IGNORECASE)
+    rest = re.sub(
+        rf"\b{_WEEKDAY}\b|\([^()]*\)|\[[^\]]*\]|\b(?:utc|gmt|est|edt|pst|pdt|cet|z)\b|[+-]\d{{1,2}}(?::?\d\d)?$",
+        "",
+        rest,
+        flags=re.IGNORECASE,
+    )
     return None if re.search(r"[^\W_]", rest) else found[0]
 
 
@@ -164,7 +179,11 @@ def matches(stated: When, found: When) -> bool | None:
             if mine != theirs:
                 return False
             common = True
-    if not common or (stated.has_time and not found.has_time) or (stated.day and found.day is None and found.month is None):
+    if (
+        not common
+        or (stated.has_time and not found.has_time)
+        or (stated.day and found.day is None and found.month is None)
+    ):
         return None
     if found.year_end is not None and stated.year is not None:
         return None

@@ -85,6 +85,12 @@ class Column:
         return found > 0 and found >= 0.75 * self.filled
 
     @cached_property
+    def is_serial(self) -> bool:
+        """Whether the numbers only count the rows off (1, 2, 3 …): a name, not a measure."""
+        found = self.numbers
+        return len(found) > 2 and all(isinstance(n, int) for n in found) and all(b == a + 1 for a, b in zip(found, found[1:], strict=False))  # type: ignore[operator]
+
+    @cached_property
     def dates(self) -> list[When | None]:
         return [_cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
 
@@ -144,6 +150,8 @@ class Column:
 
 
 def _single_number(text: str) -> Number | None:
+    if "=" in text and (last := cell_number(text.rsplit("=", 1)[1].strip())):
+        return last[0]
     found = [p for part in text.replace("(", " ").replace(")", " ").split() if (p := cell_number(part))]
     return found[0][0] if len(found) == 1 else None
 

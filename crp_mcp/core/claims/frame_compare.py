@@ -32,7 +32,11 @@ def readings(scene: Scene) -> Iterator[Reading]:
 
 
 def _operator(scene: Scene) -> Chunk | None:
-    found = [c for c in scene.chunks if c.op in ("more", "less", "same", "before", "after", "twice") and not (c.columns and c.op == "same")]
+    found = [
+        c
+        for c in scene.chunks
+        if c.op in ("more", "less", "same", "before", "after", "twice") and not (c.columns and c.op == "same")
+    ]
     strong = [c for c in found if c.op in ("more", "less", "twice")]
     if strong and not scene.parse.ops("than") and strong[0].op != "twice":
         strong = [c for c in strong if len(scene.mentions) == 2]
@@ -74,7 +78,7 @@ def _pairs(left: Mention, right: Mention) -> Iterator[tuple[Cond, Cond]]:
 def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
     out = []
     for chunk, ref, cost in scene.near_columns(op.at, after=5, before=12):
-        if ref.column.values() is not None or ref.column.is_date:
+        if (ref.column.values() is not None or ref.column.is_date) and not ref.column.is_serial:
             same = frozenset(c.at for c in scene.columns if any(r.column is ref.column for r in c.columns))
             out.append((ref, same | {chunk.at}, cost))
     implied = attribute_columns(scene.table, op.words[-1].stem) if not op.columns else list(op.columns)
@@ -84,7 +88,9 @@ def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], f
     return sorted(out, key=lambda o: o[2])[:4]
 
 
-def _in_column(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]) -> Iterator[Reading]:
+def _in_column(
+    scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]
+) -> Iterator[Reading]:
     for ref, named, cost in _targets(scene, op):
         for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
             if ref.column is a.column:
@@ -109,10 +115,17 @@ def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tu
     """`more games in A than in B`: how many rows each has."""
     if op.op not in ("more", "less", "same", "twice"):
         return
-    numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_number and not r.column.is_date for r in c.columns)]
+    numeric = [
+        c
+        for c in scene.columns
+        if 0 < c.at - op.at <= 2 and any(r.column.is_number and not r.column.is_date for r in c.columns)
+    ]
     nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_number for r in c.columns) or c in numeric)
+    nouns |= {c.at for c in scene.chunks[op.at + 1 : op.at + 2] if c.is_content}
     for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
         x, y = len(a.rows & selection.rows), len(b.rows & selection.rows)
+        if not x or not y:
+            continue
         used = left.chunks | right.chunks | selection.used | nouns
         name = quote(a.column.name)
         sql = f"SELECT {name}, COUNT(*) FROM {{table}} WHERE {a.sql} OR {b.sql} GROUP BY {name}"
@@ -144,7 +157,9 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
     if op.op != "same":
         return
     mention = scene.mentions[0]
-    for ref, named, cost in _targets(scene, op) + [(r, frozenset((c.at,)), 0.2) for c in scene.columns for r in c.columns]:
+    for ref, named, cost in _targets(scene, op) + [
+        (r, frozenset((c.at,)), 0.2) for c in scene.columns for r in c.columns
+    ]:
         for cond in mention.options:
             if len(cond.members) != 2 or ref.column is cond.column:
                 continue
@@ -154,12 +169,28 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
             sql = f"SELECT {quote(ref.column.name)} FROM {{table}} WHERE {cond.sql}"
             same = cells[0] == cells[1]
             used = mention.chunks | named | {op.at} | {c.at for c in scene.parse.ops("not")}
-            yield Reading("same", same != scene.parse.negated, used, sql, f"{cells[0]} and {cells[1]}", "the same", Distortion.NUMBER_CHANGED, cost + cond.cost)
+            yield Reading(
+                "same",
+                same != scene.parse.negated,
+                used,
+                sql,
+                f"{cells[0]} and {cells[1]}",
+                "the same",
+                Distortion.NUMBER_CHANGED,
+                cost + cond.cost,
+            )
 
 
-def _judge(scene: Scene, op: Chunk, x: Number | When, y: Number | When, used: frozenset[int], sql: str, cost: float) -> Iterator[Reading]:
+def _judge(
+    scene: Scene, op: Chunk, x: Number | When, y: Number | When, used: frozenset[int], sql: str, cost: float
+) -> Iterator[Reading]:
     """Whether x stands to y as the sentence says, with the difference where it gives one."""
-    spent = set(used) | {op.at} | {c.at for c in scene.parse.ops("than", "not")} | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
+    spent = (
+        set(used)
+        | {op.at}
+        | {c.at for c in scene.parse.ops("than", "not")}
+        | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
+    )
     found = f"{_show(x)} and {_show(y)}"
     if isinstance(x, When) or isinstance(y, When):
         if isinstance(x, When) and isinstance(y, When):
@@ -182,25 +213,47 @@ def _judge(scene: Scene, op: Chunk, x: Number | When, y: Number | When, used: fr
     else:
         return
     distortion = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
-    yield Reading("compare", None if holds is None else holds != negated, frozenset(spent), sql, found, scene.parse.text, distortion, cost)
+    yield Reading(
+        "compare",
+        None if holds is None else holds != negated,
+        frozenset(spent),
+        sql,
+        found,
+        scene.parse.text,
+        distortion,
+        cost,
+    )
 
 
 def _amount(scene: Scene, op: Chunk) -> Chunk | None:
     """The number that says by how much: right before the comparative, or after `by`."""
     for chunk in scene.numbers:
-        if chunk.qty and chunk.qty.compare == "eq" and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by")):
+        if (
+            chunk.qty
+            and chunk.qty.compare == "eq"
+            and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by"))
+        ):
             return chunk
     return None
 
 
-def _judge_dates(scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int], sql: str, found: str, cost: float) -> Iterator[Reading]:
+def _judge_dates(
+    scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int], sql: str, found: str, cost: float
+) -> Iterator[Reading]:
     order = compare(x, y)
     if order is None:
         return
-    later = op.op in ("after",) or (op.op == "more" and op.words[-1].low in ("later", "newer", "younger")) or (op.op == "less" and op.words[-1].low in ("later", "newer"))
+    later = (
+        op.op in ("after",)
+        or (op.op == "more" and op.words[-1].low in ("later", "newer", "younger"))
+        or (op.op == "less" and op.words[-1].low in ("later", "newer"))
+    )
     younger = op.words[-1].low in ("younger",)
     if op.op == "same":
-        holds: bool | None = order == 0
+        period = next((c.low for c in scene.chunks[op.at + 1 : op.at + 3] if c.low in ("year", "month", "day")), "")
+        fields = {"year": ("year",), "month": ("year", "month")}.get(period, ())
+        holds: bool | None = all(getattr(x, f) == getattr(y, f) for f in fields) if fields else order == 0
+        used = used | {c.at for c in scene.chunks[op.at + 1 : op.at + 3] if c.low == period}
     elif op.words[-1].low == "older":
         holds = order < 0
     else:
@@ -217,4 +270,13 @@ def _judge_dates(scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int]
         near = abs(abs(first - last) / size - amount.qty.value)
         exact = near <= (0.02 if size == 1 else 0.12)
         holds = False if not holds else True if exact else None if near < 0.6 else False
-    yield Reading("compare-dates", None if holds is None else holds != scene.parse.negated, frozenset(spent), sql, found, scene.parse.text, Distortion.DATE_SHIFTED, cost)
+    yield Reading(
+        "compare-dates",
+        None if holds is None else holds != scene.parse.negated,
+        frozenset(spent),
+        sql,
+        found,
+        scene.parse.text,
+        Distortion.DATE_SHIFTED,
+        cost,
+    )

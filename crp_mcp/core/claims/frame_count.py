@@ -12,12 +12,13 @@ from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk, names_column
 from .reading import Reading
-from .scene import Mention, Scene, Selection, quote
+from .scene import Cond, Mention, Scene, Selection, quote
 
 _NO = Quantity(0, "no", 0, 0)
-_BLOCK = frozenset(("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof", "not"))
-_EXAMPLE = frozenset(("including", "include", "includes", "like", ":", "such", "one", "first", "e.g", "-", "–", ",", "called", "named"))
-_FILTER = frozenset("that who which with where whose having from in of by for on during between at are were is was to has had have".split())
+_BLOCK = frozenset(
+    ("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof", "not")
+)
+_EXAMPLE = frozenset(("including", "include", "includes", "like", ":", "such", "example", "about", "try", "-", "–", ",", ".", ";", "called", "named"))
 _END_OF_NOUN = frozenset("in on at with for that to from by where have has had are is were was who which".split())
 
 
@@ -28,7 +29,13 @@ def readings(scene: Scene) -> Iterator[Reading]:
     numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not _picks_one(scene, c)]
     for chunk in numbers:
         qty = chunk.qty
-        if qty and isinstance(qty.value, int) and qty.unit not in ("%", "$", "€", "£", "¥") and qty.value >= 0 and qty.compare != "between":
+        if (
+            qty
+            and isinstance(qty.value, int)
+            and qty.unit not in ("%", "$", "€", "£", "¥")
+            and qty.value >= 0
+            and qty.compare != "between"
+        ):
             yield from _as_count(scene, chunk, qty, [n for n in numbers if n is not chunk])
     if not numbers:
         yield from _worded(scene)
@@ -37,7 +44,17 @@ def readings(scene: Scene) -> Iterator[Reading]:
 def _picks_one(scene: Scene, chunk: Chunk) -> bool:
     """`one of …`: it picks, and counts nothing."""
     following = scene.chunks[chunk.at + 1].low if chunk.at + 1 < len(scene.chunks) else ""
-    return chunk.qty is not None and chunk.qty.word and chunk.qty.value == 1 and following == "of" and not scene.parse.ops("only")
+    if following == "-" and chunk.at + 2 < len(scene.chunks) and scene.chunks[chunk.at + 2].words[0].is_word:
+        return True
+    if any(c.low == "of" for c in scene.chunks[max(0, chunk.at - 3) : chunk.at]) and any(c.qty for c in scene.chunks[max(0, chunk.at - 5) : chunk.at]):
+        return not any(c.qty and c.qty.value == 1 for c in scene.chunks[max(0, chunk.at - 5) : chunk.at])
+    return (
+        chunk.qty is not None
+        and chunk.qty.word
+        and chunk.qty.value == 1
+        and following == "of"
+        and not scene.parse.ops("only")
+    )
 
 
 def _worded(scene: Scene) -> Iterator[Reading]:
@@ -61,51 +78,65 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     others = [o for o in others if o.at not in used_whole]
     one_of = _one_of(scene, number)
     extra |= used_whole | one_of
-    for filters, told, cost in _filters(scene, number, noun, bool(one_of)):
+    for filters, told, cost, numbers in _filters(scene, number, noun, others, bool(one_of)):
         for selection in scene.combine(filters):
-            for conds, used, more in ways(scene, others):
+            for conds, used, more in ways(scene, numbers):
                 rows = selection.rows
                 for cond in conds:
                     rows = rows & cond.rows
-                picked = Selection(rows, (*selection.conds, *conds), selection.used | used | told | frozenset(extra), selection.cost + more + cost + doubt)
-                if whole is not None and not _whole_fits(scene, picked, whole):
-                    yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
-                yield from _counts(scene, picked, noun, qty)
+                if qty.value > 1 and any(_names_one(scene, c) for c in selection.conds):
+                    continue
+                spent = selection.used | used | told | frozenset(extra)
+                picked = Selection(rows, (*selection.conds, *conds), spent, selection.cost + more + cost + doubt)
+                yield from _judged(scene, picked, noun, qty, whole)
 
 
-def _filters(scene: Scene, number: Chunk, noun: Chunk | None, one_of: bool) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float]]:
-    """Which mentions restrict what is counted: all; all but the noun's own; none where they only give an example."""
+def _judged(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity, whole: Quantity | None) -> Iterator[Reading]:
+    if whole is not None and not _whole_fits(scene, picked, whole):
+        yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
+    listed = [c for c in picked.conds if len(c.members) > 1]
+    if listed and scene.parse.ops("both", "each"):
+        yield _each_count(picked, listed[0], qty)
+    else:
+        yield from _counts(scene, picked, noun, qty)
+
+
+def _names_one(scene: Scene, cond: Cond) -> bool:
+    """Whether a condition names a single row: several of that one row would make no sense."""
+    return len(cond.rows) == 1 and not cond.column.is_date and cond.column.distinct >= 0.9 * scene.table.rows
+
+
+def _filters(
+    scene: Scene, number: Chunk, noun: Chunk | None, others: Sequence[Chunk], one_of: bool
+) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float, Sequence[Chunk]]]:
+    """Which mentions (and loose numbers) restrict what is counted: all; all but the noun's own; none that only give an example."""
     mentions = scene.mentions
+    if noun is not None and noun.values and not noun.is_exact and not noun.text[:1].isupper():
+        mentions = tuple(m for m in mentions if noun.at not in m.chunks)
     if one_of:
         subject = [m for m in mentions if m.last < number.at]
         rest = tuple(m for m in mentions if m not in subject)
-        if subject and _subject_fits(scene, subject, rest):
-            yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0
+        if subject and _exists(scene, (*subject, *rest), ()):
+            yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0, others
         return
-    yield mentions, frozenset(), 0.0
+    yield mentions, frozenset(), 0.0, others
     if noun is not None and noun.values and (own := [m for m in mentions if noun.at in m.chunks]):
         rest = tuple(m for m in mentions if m not in own)
-        yield rest, frozenset((noun.at,)), 0.05
-    examples = [m for m in mentions if m.first > number.at and _is_example(scene, m)]
-    if examples:
-        first = min(m.first for m in examples)
-        kept = tuple(m for m in mentions if m.first < first)
-        dropped = [m for m in mentions if m.first >= first]
-        if _exists(scene, dropped):
-            yield kept, frozenset().union(*(m.chunks for m in dropped)), 0.02
+        yield rest, frozenset((noun.at,)), 0.05, others
+    start = next((c.at for c in scene.chunks[number.at + 1 :] if c.low in _EXAMPLE), None)
+    if start is None:
+        return
+    kept, told = tuple(m for m in mentions if m.first < start), [m for m in mentions if m.first >= start]
+    stated = [n for n in others if n.at > start]
+    if told and _exists(scene, told, stated):
+        named = {c.at for c in scene.columns if c.at > start}
+        spent = frozenset(named | {n.at for n in stated}).union(*(m.chunks for m in told))
+        yield kept, spent, 0.02, [n for n in others if n.at < start]
 
 
-def _is_example(scene: Scene, mention: Mention) -> bool:
-    before = scene.chunks[mention.first - 1].low if mention.first else ""
-    return before in _EXAMPLE and before not in _FILTER
-
-
-def _exists(scene: Scene, mentions: Sequence[Mention]) -> bool:
-    return any(s.rows for s in scene.combine(mentions))
-
-
-def _subject_fits(scene: Scene, subject: Sequence[Mention], rest: Sequence[Mention]) -> bool:
-    return any(s.rows for s in scene.combine((*subject, *rest)))
+def _exists(scene: Scene, mentions: Sequence[Mention], numbers: Sequence[Chunk]) -> bool:
+    """Whether some row meets all of it."""
+    return any(s.rows.intersection(*(c.rows for c in conds)) for s in scene.combine(mentions) for conds, _, _ in ways(scene, numbers))
 
 
 def _one_of(scene: Scene, number: Chunk) -> set[int]:
@@ -126,15 +157,42 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         count = sum(1 for found in column.index.values() if any(r in picked.rows for r in found))
         repeated = repeated or count < len(picked.rows)
         sql = f"SELECT COUNT(DISTINCT {quote(column.name)}) FROM {{table}}{picked.where}"
-        yield Reading("count-distinct", agrees(qty, count), picked.used, sql, str(count), qty.literal, _kind(qty, count), picked.cost + 0.02)
+        yield Reading(
+            "count-distinct",
+            agrees(qty, count),
+            picked.used,
+            sql,
+            str(count),
+            qty.literal,
+            _kind(qty, count),
+            picked.cost + 0.02,
+        )
     if any(c.op == "distinct" for c in scene.chunks) and distinct:
         return
-    doubt = 0.3 if repeated and noun and not _row_noun(scene, noun) and max(r.quality for r in noun.columns) >= 0.9 else 0.0
+    doubt = (
+        0.3 if repeated and noun and not _row_noun(scene, noun) and max(r.quality for r in noun.columns) >= 0.9 else 0.0
+    )
     holds = None if scene.table.partial and not picked.conds else agrees(qty, len(picked.rows))
     yield _count(picked, "count", holds, str(len(picked.rows)), qty.literal, doubt, _kind(qty, len(picked.rows)))
 
 
-def _count(picked: Selection, frame: str, holds: bool | None, found: str, stated: str, more: float, kind: Distortion = Distortion.NUMBER_CHANGED) -> Reading:
+def _each_count(picked: Selection, listed: Cond, qty: Quantity) -> Reading:
+    """`both A and B have two`: each of them."""
+    counts = [len(picked.rows & m) for m in listed.members]
+    results = [agrees(qty, n) for n in counts]
+    holds = all(results) if None not in results else None
+    return _count(picked, "count-each", holds, " and ".join(map(str, counts)), qty.literal, 0.0)
+
+
+def _count(
+    picked: Selection,
+    frame: str,
+    holds: bool | None,
+    found: str,
+    stated: str,
+    more: float,
+    kind: Distortion = Distortion.NUMBER_CHANGED,
+) -> Reading:
     sql = f"SELECT COUNT(*) FROM {{table}}{picked.where}"
     return Reading(frame, holds, picked.used, sql, found, stated, kind, picked.cost + more)
 
@@ -158,7 +216,7 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
             return chunk, 0.0
         following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
         if chunk.is_content and not (following and (following.columns or following.values or following.is_content)):
-            return chunk, 0.3
+            return chunk, 0.2
         if chunk.low in _END_OF_NOUN:
             return None, 0.1
     return None, 0.3

@@ -68,6 +68,8 @@ def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], f
 
 
 def _ordered(column: Column) -> bool:
+    if column.is_serial and not set(column.words) & _LOW_IS_GOOD:
+        return False
     return column.values() is not None or column.is_date
 
 
@@ -114,7 +116,12 @@ def _directions(column: Column, op: Chunk, direction: str) -> list[str]:
 
 
 def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
-    extra = frozenset(_than_any(scene)) | {c.at for c in scene.chunks if c.op in ("only", "sum") and not c.columns and abs(c.at - op.at) < 3}
+    extra = frozenset(_than_any(scene)) | {
+        c.at
+        for c in scene.chunks
+        if (c.op in ("only", "sum") and not c.columns and abs(c.at - op.at) < 3)
+        or (c.op == "all" and c.at and scene.chunks[c.at - 1].low in ("of", "among"))
+    }
     for ref, named, cost in _targets(scene, op):
         for way in _directions(ref.column, op, direction):
             yield from _who(scene, op, ref.column, named | extra, way, cost)
@@ -138,7 +145,16 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
             sql = f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(column.name)} {'DESC' if way == 'max' else 'ASC'} LIMIT 1"
             found = f"{_names(scene, held)} ({_show(best)})"
             spent = selection.used | used | named | {op.at} | nots
-            yield Reading("extreme", holds != negated, spent, sql, found, stated, Distortion.ENTITY_SUBSTITUTED, cost + doubt + selection.cost + extra_cost)
+            yield Reading(
+                "extreme",
+                holds != negated,
+                spent,
+                sql,
+                found,
+                stated,
+                Distortion.ENTITY_SUBSTITUTED,
+                cost + doubt + selection.cost + extra_cost,
+            )
 
 
 def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...], float]]:
@@ -156,11 +172,13 @@ def _holder_check(
     """Whether the subject holds the extreme and, where the sentence also states its value, that this is it."""
     ways: list[tuple[bool, frozenset[int], str, float]] = []
     for selection in scene.combine(subject):
-        if not selection.rows and len(subject) == 1:
+        if not selection.conds or (not selection.rows and len(subject) == 1):
             continue
         if any(c.column is column and len(subject) == 1 for c in selection.conds):
             continue
-        ok = bool(held & selection.rows) and all(_each_holds(m, held, c.members) for m, c in zip(subject, selection.conds, strict=True))
+        ok = bool(held & selection.rows) and all(
+            _each_holds(m, held, c.members) for m, c in selection.pairs
+        )
         ways.append((ok, selection.used, ", ".join(c.text for c in selection.conds), selection.cost))
     if not ways:
         return None, frozenset(), "", 0.0
@@ -179,7 +197,9 @@ def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozen
     return mention.listed < 2 or not mention.conjoined or not members or all(held & m for m in members)
 
 
-def _how_much(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float) -> Iterator[Reading]:
+def _how_much(
+    scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float
+) -> Iterator[Reading]:
     """The extreme's value alone (`the highest X is 12`)."""
     for selection in scene.combine(scene.mentions):
         if any(c.column is column for c in selection.conds) or len(selection.rows) < 2:
@@ -190,7 +210,16 @@ def _how_much(scene: Scene, op: Chunk, column: Column, named: frozenset[int], wa
                 continue
             holds = agrees(chunk.qty, best)
             sql = f"SELECT {_AGG[way]}({quote(column.name)}) FROM {{table}}{selection.where}"
-            yield Reading("extreme-value", holds, selection.used | named | {op.at, chunk.at}, sql, _show(best), chunk.text, Distortion.NUMBER_CHANGED, cost + selection.cost)
+            yield Reading(
+                "extreme-value",
+                holds,
+                selection.used | named | {op.at, chunk.at},
+                sql,
+                _show(best),
+                chunk.text,
+                Distortion.NUMBER_CHANGED,
+                cost + selection.cost,
+            )
 
 
 def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -> Iterator[Reading]:
@@ -198,7 +227,9 @@ def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -
     for i, subject in enumerate(scene.mentions):
         for cond in subject.options:
             for selection in scene.combine(scene.mentions[:i] + scene.mentions[i + 1 :]):
-                counts = Counter({k: n for k, found in cond.column.index.items() if (n := sum(r in selection.rows for r in found))})
+                counts = Counter(
+                    {k: n for k, found in cond.column.index.items() if (n := sum(r in selection.rows for r in found))}
+                )
                 if len(counts) < 2 or max(counts.values()) < 2:
                     continue
                 mine = len(cond.rows & selection.rows)
@@ -207,11 +238,24 @@ def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -
                 name = quote(cond.column.name)
                 sql = f"SELECT {name}, COUNT(*) FROM {{table}}{selection.where} GROUP BY {name} ORDER BY 2 {'DESC' if direction == 'max' else 'ASC'} LIMIT 1"
                 used = selection.used | subject.chunks | extra | noun | {op.at}
-                yield Reading("most-rows", (mine == best) != scene.parse.negated, used, sql, f"{best}", f"{mine}", Distortion.ENTITY_SUBSTITUTED, 0.25 + cond.cost + selection.cost)
+                yield Reading(
+                    "most-rows",
+                    (mine == best) != scene.parse.negated,
+                    used,
+                    sql,
+                    f"{best}",
+                    f"{mine}",
+                    Distortion.ENTITY_SUBSTITUTED,
+                    0.25 + cond.cost + selection.cost,
+                )
 
 
 def _row_noun_after(scene: Scene, op: Chunk) -> frozenset[int]:
-    return frozenset(c.at for c in scene.chunks[op.at + 1 : op.at + 3] if (c.columns and not any(r.column.is_number for r in c.columns)))
+    return frozenset(
+        c.at
+        for c in scene.chunks[op.at + 1 : op.at + 3]
+        if (c.columns and not any(r.column.is_number for r in c.columns))
+    )
 
 
 def aggregate(column: Column, rows: frozenset[int], name: str) -> Number | None:
@@ -237,6 +281,8 @@ def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
     for chunk, ref, cost in near[:5]:
         if ref.column.values() is None:
             continue
+        if op.op == "sum" and scene.parse.ops("each"):
+            continue
         for selection in scene.combine(scene.mentions):
             if any(c.column is ref.column for c in selection.conds):
                 continue
@@ -247,12 +293,25 @@ def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 holds = agrees(number.qty, _tidy(found))
                 sql = f"SELECT {_AGG[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
                 used = selection.used | {op.at, chunk.at, number.at}
-                doubt = 0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
-                yield Reading("aggregate", holds, used, sql, _show(found), number.text, Distortion.NUMBER_CHANGED, cost + selection.cost + doubt)
+                doubt = (
+                    0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
+                )
+                yield Reading(
+                    "aggregate",
+                    holds,
+                    used,
+                    sql,
+                    _show(found),
+                    number.text,
+                    Distortion.NUMBER_CHANGED,
+                    cost + selection.cost + doubt,
+                )
 
 
 def _tidy(value: Number) -> Number:
-    return round(value) if isinstance(value, float) and abs(value - round(value)) < 1e-9 and abs(value) < 1e15 else value
+    return (
+        round(value) if isinstance(value, float) and abs(value - round(value)) < 1e-9 and abs(value) < 1e15 else value
+    )
 
 
 def _range(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -276,14 +335,26 @@ def _spans(scene: Scene, extra: set[int], cost: float) -> Iterator[Reading]:
                 low, high = aggregate(ref.column, selection.rows, "min"), aggregate(ref.column, selection.rows, "max")
                 if low is None or high is None:
                     continue
-                ends = [agrees(Quantity(v, "", 0, 0, step=qty.step), x) for v, x in zip(sorted((qty.value, qty.high)), (low, high), strict=True)]
+                ends = [
+                    agrees(Quantity(v, "", 0, 0, step=qty.step), x)
+                    for v, x in zip(sorted((qty.value, qty.high)), (low, high), strict=True)
+                ]
                 holds = all(ends) if None not in ends else None
                 name = quote(ref.column.name)
                 sql = f"SELECT MIN({name}), MAX({name}) FROM {{table}}{selection.where}"
                 used = selection.used | {number.at, chunk.at} | extra
                 counted, fits = _counted(scene, number, selection)
                 used, holds = used | counted, holds if fits else False
-                yield Reading("range", holds, used, sql, f"{_show(low)} to {_show(high)}", number.text, Distortion.NUMBER_CHANGED, cost + doubt + selection.cost)
+                yield Reading(
+                    "range",
+                    holds,
+                    used,
+                    sql,
+                    f"{_show(low)} to {_show(high)}",
+                    number.text,
+                    Distortion.NUMBER_CHANGED,
+                    cost + doubt + selection.cost,
+                )
 
 
 def _counted(scene: Scene, number: Chunk, selection: Selection) -> tuple[frozenset[int], bool]:

@@ -8,9 +8,31 @@ from .bind import ways
 from .model import Distortion
 from .parse import names_column
 from .reading import Reading
-from .scene import Cond, Scene
+from .scene import Cond, Scene, Selection
 
-_BLOCKERS = frozenset(("max", "min", "more", "less", "only", "all", "none", "avg", "median", "mostof", "half", "fewof", "range", "diff", "same", "than", "twice", "multiple", "distinct"))
+_BLOCKERS = frozenset(
+    (
+        "max",
+        "min",
+        "more",
+        "less",
+        "only",
+        "all",
+        "none",
+        "avg",
+        "median",
+        "mostof",
+        "half",
+        "fewof",
+        "range",
+        "diff",
+        "same",
+        "than",
+        "twice",
+        "multiple",
+        "distinct",
+    )
+)
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -41,13 +63,19 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             anchored = record or _anchored(scene, every)
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
-            holds: bool = bool(rows) != bool(nots)
+            holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
             if record:
                 cost += sum(0.5 for c in every if not _is_named(scene, c))
             spent = selection.used | used | nots | _named(scene, every)
             kind, found = _difference(scene, every)
             yield Reading("lookup", holds, frozenset(spent), sql, found if not rows else f"{len(rows)} such rows", ", ".join(c.text for c in every),
                           kind, selection.cost + cost, firm=anchored and not (nots and rows))  # fmt: skip
+
+
+def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
+    """Names joined by `and` must each have such a row."""
+    lists = {m.first for m in scene.mentions if m.listed > 1 and m.conjoined}
+    return not lists or all(rows & part for c in selection.conds for part in c.members if len(c.members) > 1)
 
 
 def _part_of_whole(scene: Scene) -> bool:
@@ -93,5 +121,11 @@ def _difference(scene: Scene, conds: tuple[Cond, ...]) -> tuple[Distortion, str]
         return Distortion.ENTITY_SUBSTITUTED, "no row meets even all but one of the conditions"
     column = best[2].column
     found = ", ".join(column.texts[r] if column.cells else f"row {r + 1}" for r in sorted(best[1])[:3])
-    kind = Distortion.DATE_SHIFTED if column.cells and column.is_date else Distortion.NUMBER_CHANGED if column.cells and column.values() is not None else Distortion.ENTITY_SUBSTITUTED
+    kind = (
+        Distortion.DATE_SHIFTED
+        if column.cells and column.is_date
+        else Distortion.NUMBER_CHANGED
+        if column.cells and column.values() is not None
+        else Distortion.ENTITY_SUBSTITUTED
+    )
     return kind, f"{column.name}: {found}"

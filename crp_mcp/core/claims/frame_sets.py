@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .bind import ways
 from .model import Distortion
 from .numbers import Quantity, agrees
 from .reading import Reading
@@ -20,6 +21,8 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _only(scene)
     if scene.parse.ops("all", "both"):
         yield from _all(scene)
+    if scene.parse.ops("each", "all") and len(scene.numbers) == 1 and not scene.parse.ops("avg", "max", "min"):
+        yield from _every_value(scene)
     if scene.parse.ops("none") and not scene.numbers:
         yield from _none(scene)
     if scene.parse.ops("mostof", "half", "fewof") or any(c.qty and c.qty.unit == "%" for c in scene.numbers):
@@ -33,7 +36,8 @@ def _only(scene: Scene) -> Iterator[Reading]:
     negated = bool(nots)
     nouns = {c.at for c in scene.columns if 0 < c.at - only <= 3 and not any(r.column.is_number for r in c.columns)}
     small = {c.at for c in scene.numbers if c.at == only + 1 and c.qty and c.qty.value == 1}
-    for i, subject in enumerate(scene.mentions):
+    for i in _subjects(scene, only):
+        subject = scene.mentions[i]
         rest = scene.mentions[:i] + scene.mentions[i + 1 :]
         if negated and not any(m.first > min(nots) for m in rest):
             continue
@@ -53,6 +57,14 @@ def _only(scene: Scene) -> Iterator[Reading]:
                 yield Reading("only", holds, used, sql, found, cond.text, Distortion.CONTEXT_STRIPPED, cost)
 
 
+def _subjects(scene: Scene, only: int) -> list[int]:
+    """Which mentions may be the one thing that is alone: the nearest before `only`, or what the sentence ends in."""
+    before = [i for i, m in enumerate(scene.mentions) if m.last < only]
+    if before:
+        return before[-1:]
+    return [len(scene.mentions) - 1, 0]
+
+
 def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...]]]:
     """(which rows are meant, what is said of them): the last condition, or every one after the first, is said."""
     mentions = scene.mentions
@@ -64,14 +76,23 @@ def _all(scene: Scene) -> Iterator[Reading]:
     """`all X are C`; `both A and B are C`."""
     ops = {c.at for c in scene.parse.ops("all", "both")}
     nots = {c.at for c in scene.parse.ops("not")}
-    nouns = {c.at for c in scene.columns if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_number for r in c.columns)}
+    nouns = {
+        c.at
+        for c in scene.columns
+        if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_number for r in c.columns)
+    }
     for which, said in _splits(scene):
         for domain in scene.combine(which):
             for selection in scene.combine(said):
                 if set(selection.columns) & set(domain.columns) or not domain.rows:
                     continue
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
-                listed = [m for cond, mention in zip(domain.conds, which, strict=True) if mention.listed > 1 for m in cond.members]
+                listed = [
+                    m
+                    for mention, cond in domain.pairs
+                    if mention.listed > 1
+                    for m in cond.members
+                ]
                 if listed:
                     ok = [bool(m & selection.rows) != bool(nots) for m in listed]
                     holds = all(ok)
@@ -80,7 +101,30 @@ def _all(scene: Scene) -> Iterator[Reading]:
                 sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({' AND '.join(c.sql for c in selection.conds)})"
                 used = domain.used | selection.used | ops | nouns | nots
                 cost = domain.cost + selection.cost + 0.05 * len(said) + (0.4 if not which and len(said) > 1 else 0.0)
-                yield Reading("all", holds, used, sql, f"{len(bad)} of {len(domain.rows)} differ", "all", Distortion.CONTEXT_STRIPPED, cost)
+                yield Reading(
+                    "all",
+                    holds,
+                    used,
+                    sql,
+                    f"{len(bad)} of {len(domain.rows)} differ",
+                    "all",
+                    Distortion.CONTEXT_STRIPPED,
+                    cost,
+                )
+
+
+def _every_value(scene: Scene) -> Iterator[Reading]:
+    """`each X has N of Y`, `all X were N Y`: every row has the value."""
+    ops = {c.at for c in scene.parse.ops("each", "all", "sum")}
+    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    for domain in scene.combine(scene.mentions):
+        for conds, used, cost in ways(scene, scene.numbers):
+            if not domain.rows or conds[0].column in domain.columns:
+                continue
+            bad = domain.rows - conds[0].rows
+            sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({conds[0].sql})"
+            spent = domain.used | used | ops | nouns
+            yield Reading("every", not bad, spent, sql, f"{len(bad)} of {len(domain.rows)} differ", conds[0].text, Distortion.CONTEXT_STRIPPED, domain.cost + cost)
 
 
 def _none(scene: Scene) -> Iterator[Reading]:
@@ -92,7 +136,16 @@ def _none(scene: Scene) -> Iterator[Reading]:
     for selection in scene.combine(scene.mentions):
         sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
         used = selection.used | ops | nouns
-        yield Reading("none", not selection.rows, used, sql, str(len(selection.rows)), "none", Distortion.NEGATION_FLIP, selection.cost)
+        yield Reading(
+            "none",
+            not selection.rows,
+            used,
+            sql,
+            str(len(selection.rows)),
+            "none",
+            Distortion.NEGATION_FLIP,
+            selection.cost,
+        )
 
 
 def _share(scene: Scene) -> Iterator[Reading]:
@@ -112,8 +165,26 @@ def _share(scene: Scene) -> Iterator[Reading]:
                 for chunk in words:
                     compare, limit = _SHARES[chunk.op]
                     holds = agrees(Quantity(limit, chunk.text, 0, 0, compare=compare, step=0.1), share)
-                    yield Reading("share", holds, used | {chunk.at}, sql, f"{share:.1%}", chunk.text, Distortion.MAGNITUDE_ALTERED, cost)
+                    yield Reading(
+                        "share",
+                        holds,
+                        used | {chunk.at},
+                        sql,
+                        f"{share:.1%}",
+                        chunk.text,
+                        Distortion.MAGNITUDE_ALTERED,
+                        cost,
+                    )
                 for chunk in numbers:
                     if chunk.qty:
                         holds = agrees(chunk.qty, round(share * 100, 9))
-                        yield Reading("share", holds, used | {chunk.at}, sql, f"{share:.1%}", chunk.text, Distortion.NUMBER_CHANGED, cost)
+                        yield Reading(
+                            "share",
+                            holds,
+                            used | {chunk.at},
+                            sql,
+                            f"{share:.1%}",
+                            chunk.text,
+                            Distortion.NUMBER_CHANGED,
+                            cost,
+                        )

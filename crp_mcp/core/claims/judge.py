@@ -45,7 +45,12 @@ def scored(text: str, table: Table, context: frozenset[str] = frozenset()) -> li
 def _crosswise(parsed: Parse) -> bool:
     """Whether the clause speaks of a table's columns as things and of its rows as their properties."""
     table = parsed.table
-    if table.kind != "rows" or not 2 <= len(table.columns) <= 40 or not 1 < table.rows <= 60 or table.key_column is not table.columns[0]:
+    if (
+        table.kind != "rows"
+        or not 2 <= len(table.columns) <= 40
+        or not 1 < table.rows <= 60
+        or table.key_column is not table.columns[0]
+    ):
         return False
     rows = any(v.column is table.columns[0] and v.exact for c in parsed.chunks for v in c.values)
     things = any(r.quality == 1 and r.column is not table.columns[0] for c in parsed.chunks for r in c.columns)
@@ -62,8 +67,12 @@ def judge(readings: Iterable[tuple[float, Reading]]) -> Judgement:
     holding = [(c, r) for c, r in near if r.holds]
     if holding and holding[0][0] <= SUPPORT_AT:
         return Judgement(Outcome.SUPPORTED, holding[0][1], holding[0][0], "")
-    if not holding and best <= CONTRADICT_AT and all(r.holds is False and r.firm for _, r in near):
+    if not holding and best <= CONTRADICT_AT and near[0][1].firm and all(r.holds is False for _, r in near):
         return Judgement(Outcome.CONTRADICTED, near[0][1], best, "")
     if best > SUPPORT_AT:
-        return Judgement(Outcome.UNVERIFIABLE, near[0][1], best, "part of the sentence has no counterpart in the result")
-    return Judgement(Outcome.UNVERIFIABLE, near[0][1], best, "the sentence can be read in more than one way, and they differ")
+        return Judgement(
+            Outcome.UNVERIFIABLE, near[0][1], best, "part of the sentence has no counterpart in the result"
+        )
+    return Judgement(
+        Outcome.UNVERIFIABLE, near[0][1], best, "the sentence can be read in more than one way, and they differ"
+    )

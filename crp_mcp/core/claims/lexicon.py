@@ -31,7 +31,7 @@ OPS: dict[tuple[str, ...], str] = {
     ("range",): "range", ("ranges",): "range", ("ranged",): "range", ("ranging",): "range",
     ("different",): "distinct", ("distinct",): "distinct", ("unique",): "distinct", ("separate",): "distinct",
     ("difference",): "diff", ("before",): "before", ("after",): "after", ("prior", "to"): "before", ("following",): "after",
-    ("twice",): "twice", ("double",): "twice", ("percentage",): "percent", ("percent",): "percent",
+    ("twice", "as"): "twice", ("double", "the"): "twice", ("twice", "the"): "twice", ("percentage",): "percent", ("percent",): "percent",
     ("multiple",): "multiple", ("several",): "multiple",
 }  # fmt: skip
 
@@ -52,12 +52,14 @@ _ATTRIBUTES = {
     "attended attend attendees crowd spectators people": "attendance",
 }  # fmt: skip
 ATTRIBUTES: dict[str, frozenset[str]] = {
-    stem(w): frozenset(stem(c) for c in columns.split()) for words, columns in _ATTRIBUTES.items() for w in words.split()
+    stem(w): frozenset(stem(c) for c in columns.split())
+    for words, columns in _ATTRIBUTES.items()
+    for w in words.split()
 }
 """Stem of a word that names a measure without saying its column -> stems of column names it may mean."""
 
 _SYNONYMS = (
-    "cost price fare amount fee charge", "name title called named", "location place venue site city where located", "date day when time",
+    "cost price fare amount fee charge", "name title called named", "location place venue site city located", "date day time",
     "country nation nationality", "film movie", "song track", "star rating stars rated score", "phone telephone number contact", "category type kind genre",
     "points score scored", "prize money earnings winnings earn earned", "state status", "employee staff worker", "transfers stops layovers layover stopovers",
     "begin start starts begins leave leaves departs departing departure leaving depart", "end arrive arrival arrives", "win won victory wins", "loss lost lose losses defeat",
@@ -72,6 +74,12 @@ for _group in _SYNONYMS:
     _stems = frozenset(stem(w) for w in _group.split())
     for _word in _stems:
         SYNONYMS[_word] = SYNONYMS.get(_word, frozenset()) | _stems
+
+TURNS = frozenset(
+    stem(w)
+    for w in "win won lose lost beat defeat defeated draw drew fail failed pass passed increase increased decrease decreased gain gained drop dropped rise rose fall fell tie tied miss missed reject rejected accept accepted approve approved deny denied".split()
+)
+"""Verbs that turn a sentence's meaning: one without counterpart leaves the sentence unexplained."""
 
 ROW_NOUNS = frozenset(
     stem(w)

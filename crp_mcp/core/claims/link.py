@@ -58,7 +58,9 @@ def _longest(column: Column, words: Sequence[Token], at: int) -> tuple[int, Valu
             continue
         alive = alive & column.postings.get(word.stem, frozenset()) if offset else alive
         phrase.append(word.stem)
-        alive = {k for k in alive if _starts_or_holds(k, phrase)} if len(alive) <= MAX_PARTIAL or len(phrase) > 1 else alive
+        alive = (
+            {k for k in alive if _starts_or_holds(k, phrase)} if len(alive) <= MAX_PARTIAL or len(phrase) > 1 else alive
+        )
         if not alive:
             break
         last = (offset + 1, list(alive))
@@ -75,7 +77,11 @@ def _refer(
     whole = [k for k in found if len(k) == len(phrase)]
     if not whole:
         for shorter in range(len(phrase) - 1, 0, -1):
-            key = [k for k in column.postings.get(phrase[0], ()) if len(k) == shorter and [stem(x) for x in k] == phrase[:shorter]]
+            key = [
+                k
+                for k in column.postings.get(phrase[0], ())
+                if len(k) == shorter and [stem(x) for x in k] == phrase[:shorter]
+            ]
             if key and shorter > 1:
                 whole, phrase = key, phrase[:shorter]
                 length = _span(words, at, shorter)
@@ -135,6 +141,8 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
         word = words[at + offset]
         if word.low in ("of", "the", "per", "to", "'s", "'", "-", "_", "/") and offset and word.stem not in mine:
             continue
+        if len(word.low) == 1 and len(leaf) > 1 and not word.low.isdigit():
+            break
         place = next((i for i, m in enumerate(mine) if i > last and _alike(m, word.stem)), None)
         if place is None:
             place = next((i for i, m in enumerate(mine) if i != last and _alike(m, word.stem)), None) if hit else None
@@ -158,10 +166,12 @@ def _alike(a: str, b: str) -> bool:
         if x != y:
             break
         shared += 1
-    return shared >= 5 and max(len(a), len(b)) - shared <= 4
+    return (shared >= 5 and max(len(a), len(b)) - shared <= 4) or (shared >= 4 and shared == len(a))
 
 
 def _by_synonym(column: Column, word: Token) -> tuple[int, float]:
+    if word.low in ("times", "like", "around", "against"):
+        return 0, 0.0
     others = SYNONYMS.get(word.stem, frozenset()) | ATTRIBUTES.get(word.stem, frozenset())
     if column.words and others and any(m in others for m in column.words):
         return 1, 0.5 if len(column.words) <= 2 else 0.42

@@ -112,7 +112,9 @@ def number_of(text: str) -> Number | None:
 
 
 def _exact(value: Number) -> Number:
-    return round(value) if isinstance(value, float) and abs(value) < 1e15 and abs(value - round(value)) < 1e-9 else value
+    return (
+        round(value) if isinstance(value, float) and abs(value) < 1e15 and abs(value - round(value)) < 1e-9 else value
+    )
 
 
 _NUMBER_WORDS = "|".join([*_ONES, *_TENS])
@@ -179,7 +181,7 @@ def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
 
 def _from_words(match: re.Match[str]) -> Quantity | None:
     value = words_to_number(match["words"])
-    if value is None:
+    if value is None or (match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the")):
         return None
     return Quantity(value, match["words"], match.start(), match.end(), word=True)
 
@@ -237,9 +239,15 @@ def _join_ranges(items: list[Quantity], text: str) -> list[Quantity]:
             middle = text[low.end : q.start].strip().lower()
             before = text[max(0, low.start - 14) : low.start]
             if middle in ("and", "to", "-", "–", "through", "until") and (match := _BETWEEN.search(before)):
-                if match.group().strip().lower().startswith("between") == (middle == "and") or middle in ("-", "–", "to"):
+                if match.group().strip().lower().startswith("between") == (middle == "and") or middle in (
+                    "-",
+                    "–",
+                    "to",
+                ):
                     start = low.start - (len(before) - match.start())
-                    out[-1] = replace(low, compare="between", high=q.value, start=start, end=q.end, unit=low.unit or q.unit)
+                    out[-1] = replace(
+                        low, compare="between", high=q.value, start=start, end=q.end, unit=low.unit or q.unit
+                    )
                     continue
         out.append(q)
     return out
@@ -259,7 +267,11 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
     if isinstance(found, float) and gap <= stated.step * 0.5000001:
         return True
     if stated.approx:
-        return True if gap <= max(_roundness(stated) / 2, 0.05 * abs(found)) else (None if gap <= 0.2 * abs(found) else False)
+        return (
+            True
+            if gap <= max(_roundness(stated) / 2, 0.05 * abs(found))
+            else (None if gap <= 0.2 * abs(found) else False)
+        )
     if stated.step > 1 and gap <= stated.step * 0.5:
         return True
     if isinstance(found, float) and gap < stated.step * 1.0000001:

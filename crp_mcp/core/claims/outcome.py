@@ -36,15 +36,28 @@ _FAILURE = re.compile(
     rf"\b(?:fail(?:ed|s|ure)?|errored|error(?: occurred)?|(?:could|can|did)(?:n[o']?t| not) (?:be )?(?:\w+ )?(?:fetch|get|retrieve|find|load|connect|complete|download|read|open|access|process|reach|execute|run)\w*|cannot (?:be )?\w+|unable to|was (?:rejected|refused|denied)|timed out|crashed|unsuccessful|permission (?:was )?denied|not found|does(?:n't| not) exist|invalid)\b|\b{_CALL} (?:was|were|is|are) not (?:\w+ )?(?:completed|found|available)\b",
     re.IGNORECASE,
 )
-_NO_FAILURE = re.compile(r"\b(?:no|without|zero|0|none|not any|n't any)\s+(?:\w+\s+){0,2}(?:fail|error|problem|issue)\w*|\b(?:none|nothing) failed|did(?:n't| not) fail|never failed", re.IGNORECASE)
+_NO_FAILURE = re.compile(
+    r"\b(?:no|without|zero|0|none|not any|n't any)\s+(?:\w+\s+){0,2}(?:fail|error|problem|issue)\w*|\b(?:none|nothing) failed|did(?:n't| not) fail|never failed",
+    re.IGNORECASE,
+)
 _EMPTY = re.compile(
     r"\b(?:(?:returned|found|gave|has|have|had|contains?|yielded|produced|there (?:are|were|is|was)|came back with|got) (?:no|zero|0) (?:\w+ ){0,2}?\w+|no (?:\w+ ){0,2}?(?:results?|rows?|records?|matches|files?|items?|entries|data|policies|issues?|documents?|\w+s) (?:were |was |are |is |have been |has been |could be )?(?:found|returned|matched|match|available|returned|exist|matching)?|nothing (?:was |were )?(?:found|returned|matched|came back)|(?:is|was|came back|returned) (?:an )?empty|(?:the )?(?:result|list|response|table|directory|output) (?:set )?(?:is|was) empty)\b",
     re.IGNORECASE,
 )
-_PARTIAL = re.compile(r"\b(?:truncated|cut off|incomplete|partial(?:ly)?|not (?:the )?(?:complete|full|all)|more (?:results |rows |pages )?(?:are |is )?available|has more|limited to)\b", re.IGNORECASE)
-_COMPLETE = re.compile(r"\b(?:not truncated|complete result|in full|all of them|nothing (?:was )?(?:left out|truncated))\b", re.IGNORECASE)
-_RETURNED = re.compile(r"\b(?:return(?:ed|s)?|in (?:this|the) (?:response|result|output|page)|shown|showing|displayed|gave back|listed here|fetched|retrieved|came back|output has)\b", re.IGNORECASE)
-_TOTAL = re.compile(r"\b(?:in total|total(?:s|ing|ed)?|match(?:es|ed|ing)?|overall|altogether|exist|across all|all)\b", re.IGNORECASE)
+_PARTIAL = re.compile(
+    r"\b(?:truncated|cut off|incomplete|partial(?:ly)?|not (?:the )?(?:complete|full|all)|more (?:results |rows |pages )?(?:are |is )?available|has more|limited to)\b",
+    re.IGNORECASE,
+)
+_COMPLETE = re.compile(
+    r"\b(?:not truncated|complete result|in full|all of them|nothing (?:was )?(?:left out|truncated))\b", re.IGNORECASE
+)
+_RETURNED = re.compile(
+    r"\b(?:return(?:ed|s)?|in (?:this|the) (?:response|result|output|page)|shown|showing|displayed|gave back|listed here|fetched|retrieved|came back|output has)\b",
+    re.IGNORECASE,
+)
+_TOTAL = re.compile(
+    r"\b(?:in total|total(?:s|ing|ed)?|match(?:es|ed|ing)?|overall|altogether|exist|across all|all)\b", re.IGNORECASE
+)
 _ROWS = r"(?:rows?|records?|results?|items?|entries|matches|hits|lines|objects?|documents?)"
 _GENERIC_COUNT = re.compile(rf"\b{_ROWS}\b", re.IGNORECASE)
 
@@ -94,11 +107,15 @@ def _success(text: str, document: Document) -> Answer | None:
         fails, succeeds = True, False
     said = "failed" if fails else "succeeded"
     if document.is_error:
-        return _answer(fails, "outcome stated by the result", f"error: {document.message[:200]}", said, Distortion.NEGATION_FLIP)
+        return _answer(
+            fails, "outcome stated by the result", f"error: {document.message[:200]}", said, Distortion.NEGATION_FLIP
+        )
     good = any(200 <= s < 300 for s in document.statuses) and not any(s >= 400 for s in document.statuses)
     bad = any(s >= 400 for s in document.statuses)
     if bad:
-        return _answer(fails, "status stated by the result", ", ".join(map(str, document.statuses)), said, Distortion.NEGATION_FLIP)
+        return _answer(
+            fails, "status stated by the result", ", ".join(map(str, document.statuses)), said, Distortion.NEGATION_FLIP
+        )
     rows = any(t.rows and t.kind == "rows" for t in document.tables)
     if fails and _about_call(text) and (good or rows):
         return _answer(False, "outcome stated by the result", "no error in the result", said, Distortion.NEGATION_FLIP)
@@ -109,7 +126,13 @@ def _success(text: str, document: Document) -> Answer | None:
 
 def _about_call(text: str) -> bool:
     """Whether the sentence is about the call itself and not about something the data speaks of."""
-    return bool(re.match(rf"^\W*(?:the |your |this |that |my |all )?(?:\w+ )?{_CALL}\b(?:\s+\w+){{0,3}}\s*\W*$|^\W*(?:the |your |this )?(?:\w+ )?{_CALL}\s+(?:was |were |has |have |is )?(?:\w+ ){{0,2}}?(?:success|succeed|fail|complete|work|error)", text, re.IGNORECASE))
+    return bool(
+        re.match(
+            rf"^\W*(?:the |your |this |that |my |all )?(?:\w+ )?{_CALL}\b(?:\s+\w+){{0,3}}\s*\W*$|^\W*(?:the |your |this )?(?:\w+ )?{_CALL}\s+(?:was |were |has |have |is )?(?:\w+ ){{0,2}}?(?:success|succeed|fail|complete|work|error)",
+            text,
+            re.IGNORECASE,
+        )
+    )
 
 
 def _tests(text: str, document: Document) -> Answer | None:
@@ -121,14 +144,27 @@ def _tests(text: str, document: Document) -> Answer | None:
     stated = _test_numbers(text)
     if stated:
         right = all(agrees(q, counts.get(kind, 0)) for kind, q in stated)
-        return _answer(right, "test summary", found, ", ".join(f"{q.literal} {k}" for k, q in stated), Distortion.NUMBER_CHANGED)
+        return _answer(
+            right, "test summary", found, ", ".join(f"{q.literal} {k}" for k, q in stated), Distortion.NUMBER_CHANGED
+        )
     if find_quantities(text):
         return None
-    if _NO_FAILURE.search(text) or re.search(r"\b(?:none|no tests?|nothing) (?:\w+ )?(?:fail|broke)", text, re.IGNORECASE):
+    if _NO_FAILURE.search(text) or re.search(
+        r"\b(?:none|no tests?|nothing) (?:\w+ )?(?:fail|broke)", text, re.IGNORECASE
+    ):
         return _answer(bad == 0, "test summary", found, "no failures", Distortion.NEGATION_FLIP)
-    if re.search(r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|successful(?:ly)?)\b", text, re.IGNORECASE) and not re.search(r"\b(?:not|n't|fail\w*)\b", text, re.IGNORECASE):
+    if re.search(
+        r"\b(?:pass(?:ed|es|ing)?|green|succeed(?:ed|s)?|successful(?:ly)?)\b", text, re.IGNORECASE
+    ) and not re.search(r"\b(?:not|n't|fail\w*)\b", text, re.IGNORECASE):
         if bad == 0 and counts.get("skipped") and re.search(r"\b(?:all|every)\b", text, re.IGNORECASE):
-            return Answer(Outcome.UNVERIFIABLE, "test summary", found, "all passed", None, "nothing failed, but some tests were skipped")
+            return Answer(
+                Outcome.UNVERIFIABLE,
+                "test summary",
+                found,
+                "all passed",
+                None,
+                "nothing failed, but some tests were skipped",
+            )
         return _answer(bad == 0, "test summary", found, "passed", Distortion.NEGATION_FLIP)
     if re.search(r"\bfail", text, re.IGNORECASE):
         negated = bool(re.search(r"\b(?:not|n't|never)\b", text, re.IGNORECASE))
@@ -153,7 +189,11 @@ def _test_numbers(text: str) -> list[tuple[str, Quantity]]:
         if words[:1] in (["of"], ["out"]) and i + 1 < len(quantities):
             words = re.findall(r"[a-z]+", text[quantities[i + 1].end :].lower())
         kind = next((_TEST_KINDS[w] for w in words[:5] if w in _TEST_KINDS), None)
-        if kind is None and i and re.fullmatch(r"\s*(?:of|out of)(?: the| all)?\s*", text[quantities[i - 1].end : qty.start]):
+        if (
+            kind is None
+            and i
+            and re.fullmatch(r"\s*(?:of|out of)(?: the| all)?\s*", text[quantities[i - 1].end : qty.start])
+        ):
             kind = "total"
         if kind:
             out.append((kind, qty))
@@ -166,7 +206,13 @@ def _emptiness(text: str, document: Document) -> Answer | None:
     if not _EMPTY.search(text) or _NO_FAILURE.search(text):
         return None
     if document.is_error:
-        return _answer(False, "outcome stated by the result", f"an error, not an empty result: {document.message[:200]}", "empty", Distortion.CONTEXT_STRIPPED)
+        return _answer(
+            False,
+            "outcome stated by the result",
+            f"an error, not an empty result: {document.message[:200]}",
+            "empty",
+            Distortion.CONTEXT_STRIPPED,
+        )
     table = document.main
     if document.is_empty or (table is not None and table.rows == 0):
         return _answer(True, "SELECT COUNT(*) FROM {table}", "0", "none", None)
@@ -177,7 +223,13 @@ def _emptiness(text: str, document: Document) -> Answer | None:
 
 def _plain_emptiness(text: str) -> bool:
     """Whether `none` is said of the result as a whole rather than of some rows of it."""
-    return bool(re.search(rf"\b(?:no|zero|0) (?:matching )?{_ROWS}(?: (?:were|was))?(?: (?:found|returned|matched))?\s*[.!]?$|\bempty\b|\bnothing (?:was |were )?(?:found|returned)", text.strip(), re.IGNORECASE))
+    return bool(
+        re.search(
+            rf"\b(?:no|zero|0) (?:matching )?{_ROWS}(?: (?:were|was))?(?: (?:found|returned|matched))?\s*[.!]?$|\bempty\b|\bnothing (?:was |were )?(?:found|returned)",
+            text.strip(),
+            re.IGNORECASE,
+        )
+    )
 
 
 def _partial(text: str, document: Document) -> Answer | None:
@@ -186,7 +238,9 @@ def _partial(text: str, document: Document) -> Answer | None:
     negated = bool(re.search(r"\bnot truncated\b", text, re.IGNORECASE))
     if not document.partial:
         return None
-    return _answer(not negated, "what the result says of its completeness", "truncated", "truncated", Distortion.CONTEXT_STRIPPED)
+    return _answer(
+        not negated, "what the result says of its completeness", "truncated", "truncated", Distortion.CONTEXT_STRIPPED
+    )
 
 
 def count_answer(text: str, document: Document) -> Answer | None:
@@ -211,11 +265,20 @@ def _count(text: str, document: Document, table: Table, qty: Quantity) -> Answer
             return _decide(all_of, "total stated by the result", str(total), qty)
         if here or all_of:
             return _answer(True, sql, str(rows if here else total), qty.literal, None)
-        return _decide(False if here is False and all_of is False else None, sql, f"{rows} returned, {total} in all", qty)
+        return _decide(
+            False if here is False and all_of is False else None, sql, f"{rows} returned, {total} in all", qty
+        )
     if document.partial and not returned:
         if here is not True and rows < qty.value:
             return None
-        return Answer(Outcome.UNVERIFIABLE, sql, f"{rows} returned, truncated", qty.literal, None, "the result is truncated: how many there are in all is not in it")
+        return Answer(
+            Outcome.UNVERIFIABLE,
+            sql,
+            f"{rows} returned, truncated",
+            qty.literal,
+            None,
+            "the result is truncated: how many there are in all is not in it",
+        )
     return _decide(here, sql, str(rows), qty)
 
 
@@ -226,4 +289,6 @@ def _decide(holds: bool | None, computed: str, found: str, qty: Quantity) -> Ans
 
 
 def _answer(holds: bool, computed: str, found: str, stated: str, distortion: Distortion | None) -> Answer:
-    return Answer(Outcome.SUPPORTED if holds else Outcome.CONTRADICTED, computed, found, stated, None if holds else distortion)
+    return Answer(
+        Outcome.SUPPORTED if holds else Outcome.CONTRADICTED, computed, found, stated, None if holds else distortion
+    )

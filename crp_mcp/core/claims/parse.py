@@ -80,7 +80,11 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset()) -> Par
     """Cut a clause into chunks, longest and most telling reading of each stretch first."""
     words = tokens(text)
     dates = claim_dates(text)
-    quantities = [q for q in find_quantities(text) if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)]
+    quantities = [
+        q
+        for q in find_quantities(text)
+        if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
+    ]
     chunks: list[Chunk] = []
     at = 0
     while at < len(words):
@@ -92,11 +96,23 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset()) -> Par
 
 def _bare_year(when: When, qty: Quantity) -> bool:
     """A lone year may be a plain number just as well."""
-    return when.year is not None and when.month is None and when.year_end is None and qty.value == when.year and qty.compare == "eq"
+    return (
+        when.year is not None
+        and when.month is None
+        and when.year_end is None
+        and qty.value == when.year
+        and qty.compare == "eq"
+    )
 
 
 def _next(
-    text: str, table: Table, words: Sequence[Token], at: int, dates: Sequence[When], quantities: Sequence[Quantity], place: int
+    text: str,
+    table: Table,
+    words: Sequence[Token],
+    at: int,
+    dates: Sequence[When],
+    quantities: Sequence[Quantity],
+    place: int,
 ) -> Chunk:
     word = words[at]
     v_len, values = link_values(table, words, at) if word.low[0].isalnum() else (0, ())
@@ -115,7 +131,12 @@ def _next(
     if exact and v_len >= max(2, d_len, q_len + 1, c_len, o_len) and not (when and d_len == v_len):
         return chunk(v_len, values=values, columns=columns if c_len == v_len else ())
     if when and d_len >= q_len:
-        return chunk(d_len, when=when, qty=qty if qty and _bare_year(when, qty) else None, values=values if exact and v_len == d_len else ())
+        return chunk(
+            d_len,
+            when=when,
+            qty=qty if qty and _bare_year(when, qty) else None,
+            values=values if exact and v_len == d_len else (),
+        )
     if qty and not (c_len > q_len and not qty.word):
         return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=op if o_len == q_len or op == "range" else "",
                      columns=columns if c_len == q_len and not qty.word else ())  # fmt: skip
@@ -162,7 +183,12 @@ def _outcome(table: Table, word: Token) -> tuple[ValueRef, ...]:
     for column in table.columns:
         if column.distinct > max(200, 2 * len(column.cells) // 3) and not _leads(column):
             continue
-        rows = {r for key, found in column.index.items() if key and key[0] in spellings and (len(key) == 1 or _leads(column)) for r in found}
+        rows = {
+            r
+            for key, found in column.index.items()
+            if key and key[0] in spellings and (len(key) == 1 or _leads(column))
+            for r in found
+        }
         if rows:
             out.append(ValueRef(column, frozenset(rows), True, word.low))
     return tuple(out)

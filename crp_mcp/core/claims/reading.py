@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from .lexicon import TURNS
 from .model import Distortion
 from .parse import Chunk
-from .scene import Scene
+from .scene import Scene, bare_year, scene_setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ _OP_COST = {
 }  # fmt: skip
 _TOPIC_LEADS = frozenset("in at of during for from on by throughout within across".split())
 _DETERMINERS = frozenset("the a an his her their its this that these those our your my".split())
+_STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
 _INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
 
 
@@ -46,7 +48,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
         if chunk.at in spent or chunk.at in scene.bound:
             continue
         if chunk.when:
-            cost += 0.2 if chunk.when.month is None and not chunk.when.has_time else 1.5
+            cost += 0.2 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
         elif chunk.qty:
             cost += 2.5
         elif chunk.columns:
@@ -56,6 +58,8 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
             cost += 1.5
+        elif chunk.low == "row" and chunk.at and scene.chunks[chunk.at - 1].low == "a":
+            cost += 2.0
     return cost + sum(_run_cost(scene, run, spent) for run in _runs(scene, spent))
 
 
@@ -94,6 +98,10 @@ def _known(scene: Scene, chunk: Chunk) -> bool:
 
 def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     """Words without counterpart: cheap where they extend a name, set the scene, or are the verb of the clause."""
+    if any(c.stem in TURNS for c in run):
+        return 0.9
+    if any(c.low in _STREAKS for c in run):
+        return 2.0
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
     if _extends_name(scene, run, spent):
@@ -129,6 +137,9 @@ def _by_column(scene: Scene, at: int, spent: set[int]) -> bool:
 def _topical(scene: Scene, at: int) -> bool:
     """Whether a stretch only sets the scene: after a preposition, or as the clause's first words."""
     index = at - 1
-    while index >= 0 and (scene.chunks[index].low in _DETERMINERS or (scene.chunks[index].when and scene.chunks[index].at not in scene.bound)):
+    while index >= 0 and (
+        scene.chunks[index].low in _DETERMINERS
+        or (scene.chunks[index].when and scene.chunks[index].at not in scene.bound)
+    ):
         index -= 1
     return index < 0 or scene.chunks[index].low in _TOPIC_LEADS

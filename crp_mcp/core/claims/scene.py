@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -14,6 +14,8 @@ from .numbers import Number, Quantity, agrees
 from .parse import Chunk, Parse
 
 MAX_COMBINATIONS = 24
+SKIPPED = 0.3
+"""What it costs to read a weak mention as picking no rows."""
 _JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
 _GLUE = frozenset("of in is was were are be the a an : = - , ' \" ( at for on by with s from".split())
 
@@ -44,6 +46,8 @@ class Mention:
     """How many names it joins (`A, B and C` = 3)."""
     conjoined: bool = False
     """Joined by `and` rather than `or`."""
+    weak: bool = False
+    """One word found inside longer cells, or a year that may only set the scene: it may pick no rows at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +74,27 @@ class Scene:
     def combine(self, mentions: Iterable[Mention]) -> Iterator[Selection]:
         """Every way to read these mentions together as one selection of rows, cheapest first."""
         picked = list(mentions)
-        ways = [m.options for m in picked]
+        ways: list[tuple[Cond | None, ...]] = [(*m.options, None) if m.weak else m.options for m in picked]
         count = 1
         for options in ways:
             count *= max(1, len(options))
         if count > MAX_COMBINATIONS * 8:
             ways = [w[:2] for w in ways]
-        combos = sorted(product(*ways), key=lambda cs: sum(c.cost for c in cs))[:MAX_COMBINATIONS]
+        combos = sorted(product(*ways), key=lambda cs: sum(SKIPPED if c is None else c.cost for c in cs))[:MAX_COMBINATIONS]
         used = frozenset().union(*(m.chunks for m in picked)) if picked else frozenset()
-        for conds in combos:
+        for chosen in combos:
+            conds = tuple(c for c in chosen if c is not None)
             rows = self.body
             for cond in conds:
                 rows = rows & cond.rows
-            yield Selection(rows, tuple(conds), used, sum(c.cost for c in conds))
+            if rows or not (_at_odds(conds) or self._emptied(picked, chosen)):
+                pairs = tuple((m, c) for m, c in zip(picked, chosen, strict=True) if c is not None)
+                yield Selection(rows, conds, used, sum(SKIPPED if c is None else c.cost for c in chosen), pairs)
+
+    def _emptied(self, picked: Sequence[Mention], chosen: Sequence[Cond | None]) -> bool:
+        """Whether only a weak mention leaves no rows: too little to say that there are none."""
+        sure = [c.rows for m, c in zip(picked, chosen, strict=True) if c is not None and not m.weak]
+        return len(sure) < sum(c is not None for c in chosen) and bool(self.body.intersection(*sure))
 
     def near_columns(self, at: int, *, after: int = 4, before: int = 6) -> list[tuple[Chunk, ColumnRef, float]]:
         """Columns named around chunk `at`, nearest first: (chunk, column, distance cost)."""
@@ -103,6 +115,8 @@ class Selection:
     conds: tuple[Cond, ...]
     used: frozenset[int]
     cost: float
+    pairs: tuple[tuple[Mention, Cond], ...] = ()
+    """Each mention that picked rows, with the condition it was read as."""
 
     @property
     def where(self) -> str:
@@ -111,6 +125,11 @@ class Selection:
     @property
     def columns(self) -> set[Column]:
         return {c.column for c in self.conds}
+
+
+def _at_odds(conds: Sequence[Cond]) -> bool:
+    """Whether two conditions on one column exclude each other: then they were not meant to hold of one row."""
+    return any(a.column is b.column and not a.rows & b.rows for i, a in enumerate(conds) for b in conds[:i])
 
 
 def quote(name: str) -> str:
@@ -134,7 +153,7 @@ def build(parse: Parse) -> Scene:
     mentions += _ordinal_rows(parse)
     mentions.sort(key=lambda m: m.first)
     used = {i for m in mentions for i in m.chunks}
-    numbers = tuple(c for c in parse.chunks if c.qty and c.at not in used)
+    numbers = tuple(c for c in parse.chunks if c.qty and c.at not in used and not (c.when and scene_setting(parse, c.at)))
     columns = tuple(c for c in parse.chunks if c.columns and c.at not in used)
     return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used))
 
@@ -146,15 +165,47 @@ def _ordinal_rows(parse: Parse) -> list[Mention]:
     for chunk in parse.chunks:
         place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
         following = parse.chunks[chunk.at + 1] if chunk.at + 1 < len(parse.chunks) else None
-        if place is None or following is None or not following.words[0].is_word or following.op or not columns or parse.table.kind == "record":
+        if (
+            place is None
+            or following is None
+            or not following.words[0].is_word
+            or following.op
+            or not columns
+            or parse.table.kind == "record"
+        ):
             continue
         if following.columns and any(c.column.is_number for c in following.columns):
+            continue
+        if _ranked(parse, chunk, out):
             continue
         row = place - 1 if place > 0 else parse.table.rows - 1
         if 0 <= row < parse.table.rows:
             cond = Cond(frozenset((row,)), f"rowid = {row + 1}", Column("rowid", [], -1), (), 0.1, chunk.text)
-            out.append(Mention(frozenset((chunk.at, following.at)) if following.is_plain else frozenset((chunk.at,)), (cond,), chunk.at, chunk.at))
+            out.append(
+                Mention(
+                    frozenset((chunk.at, following.at)) if following.is_plain else frozenset((chunk.at,)),
+                    (cond,),
+                    chunk.at,
+                    chunk.at,
+                )
+            )
     return out
+
+
+_RANKS = frozenset(("rank", "place", "position", "pos", "finish", "standing"))
+
+
+def _ranked(parse: Parse, chunk: Chunk, out: list[Mention]) -> bool:
+    """`ranked first`, `in third place`: a value of the rank column, which is added to `out`."""
+    around = [c for c in parse.chunks[max(0, chunk.at - 3) : chunk.at + 3] if c.columns]
+    for named in around:
+        for ref in named.columns:
+            if set(ref.column.words) & _RANKS and ref.column.values() is not None:
+                rows = frozenset(r for r, n in enumerate(ref.column.values() or ()) if n == chunk.ordinal)
+                cond = Cond(rows, f"{quote(ref.column.name)} = {chunk.ordinal}", ref.column, (), 0.05, chunk.text)
+                out.append(Mention(frozenset((chunk.at, named.at)), (cond,), min(chunk.at, named.at), max(chunk.at, named.at)))
+                return True
+    return False
 
 
 def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
@@ -198,9 +249,16 @@ def _alike(a: Chunk, b: Chunk) -> bool:
 def _negated_before(parse: Parse, at: int) -> bool:
     """Whether the name at `at` is excluded (`not X`, `non-X`, `other than X`)."""
     before = [c.low for c in parse.chunks[max(0, at - 3) : at]]
-    if before[-1:] == ["non"] or before[-2:] in (["non", "-"], ["other", "than"], ["apart", "from"]) or before[-1:] == ["except"]:
+    if (
+        before[-1:] == ["non"]
+        or before[-2:] in (["non", "-"], ["other", "than"], ["apart", "from"])
+        or before[-1:] == ["except"]
+    ):
         return True
-    return before[-1:] in (["besides"], ["excluding"], ["except"]) or before[-2:] in (["except", "for"], ["aside", "from"])
+    return before[-1:] in (["besides"], ["excluding"], ["except"]) or before[-2:] in (
+        ["except", "for"],
+        ["aside", "from"],
+    )
 
 
 def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
@@ -213,7 +271,7 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
             near = beside and column in [r.column for r in beside.columns]
             options.append(Cond(cond.rows, cond.sql, column, cond.members, 0.0 if near else cond.cost, cond.text))
     if group[0].when:
-        options += _date_conds(parse.table, group)
+        options += _date_and_time(parse.table, group) or _date_conds(parse.table, group)
     if not options:
         return None
     if beside and (close := [o for o in options if o.column in [r.column for r in beside.columns]]):
@@ -225,7 +283,38 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
         used |= {c.at for c in parse.chunks[max(0, first - 2) : first]}
     conjoined = any(c.low in ("and", "&") for c in parse.chunks[first:last])
     options.sort(key=lambda o: o.cost)
-    return Mention(frozenset(used), tuple(options[:6]), first, last, negated, len(group), conjoined)
+    if _scattered(group):
+        return None
+    return Mention(frozenset(used), tuple(options[:6]), first, last, negated, len(group), conjoined, _is_weak(parse, group))
+
+
+def _scattered(group: Sequence[Chunk]) -> bool:
+    """One word that stands inside cells of many columns names none of them."""
+    chunk = group[0]
+    return len(group) == 1 and len(chunk.words) == 1 and not chunk.when and not chunk.is_exact and len(chunk.values) > 3
+
+
+def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
+    chunk = group[0]
+    if len(group) > 1:
+        return False
+    if bare_year(chunk):
+        return parse.table.kind != "record" and scene_setting(parse, chunk.at)
+    return bool(chunk.values) and not chunk.when and not chunk.is_exact and len(chunk.words) == 1 and not chunk.text[:1].isupper()
+
+
+_LEADS = frozenset("in of during the for since at by 's from".split())
+
+
+def bare_year(chunk: Chunk) -> bool:
+    """Whether a chunk is a lone year."""
+    when = chunk.when
+    return when is not None and when.year is not None and when.month is None and not when.has_time and when.compare == "eq" and (when.year_end is None or when.year_end == when.year + 1)
+
+
+def scene_setting(parse: Parse, at: int) -> bool:
+    """Whether a year stands where it only says when (`in the 1998 …`, `the 2005 team`)."""
+    return at == 0 or parse.chunks[at - 1].low in _LEADS
 
 
 def _beside(parse: Parse, first: int, last: int) -> Chunk | None:
@@ -255,7 +344,11 @@ def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
     rows = frozenset().union(*members)
     name = quote(column.name)
     if exact:
-        sql = f"{name} = {literal(texts[0])}" if len(texts) == 1 else f"{name} IN ({', '.join(literal(t) for t in texts)})"
+        sql = (
+            f"{name} = {literal(texts[0])}"
+            if len(texts) == 1
+            else f"{name} IN ({', '.join(literal(t) for t in texts)})"
+        )
     else:
         sql = " OR ".join(f"{name} LIKE {literal('%' + t + '%')}" for t in texts)
         sql = f"({sql})" if len(texts) > 1 else sql
@@ -274,7 +367,30 @@ def _date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
         named = f"{quote(column.name)} in {' or '.join(c.text for c in group)}"
         sql = " OR ".join(date_sql(column, c.when) for c in group if c.when)
         text = ", ".join(c.text for c in group)
-        out.append(Cond(rows, f"({sql})" if len(group) > 1 else sql or named, column, tuple(m or frozenset() for m in members), 0.05, text))
+        out.append(
+            Cond(
+                rows,
+                f"({sql})" if len(group) > 1 else sql or named,
+                column,
+                tuple(m or frozenset() for m in members),
+                0.05,
+                text,
+            )
+        )
+    return out
+
+
+def _date_and_time(table: Table, group: Sequence[Chunk]) -> list[Cond]:
+    """A date with a time of day over two columns, one of dates and one of times."""
+    when = group[0].when
+    if len(group) != 1 or when is None or not (when.has_date and when.has_time):
+        return []
+    day, hour = replace(when, hour=None, minute=None, second=None), replace(when, year=None, month=None, day=None)
+    out = []
+    for a, b in product([c for c in table.columns if c.is_date], repeat=2):
+        if a is not b and (first := date_rows(a, day)) is not None and (second := date_rows(b, hour)) is not None:
+            sql = f"{date_sql(a, day)} AND {date_sql(b, hour)}"
+            out.append(Cond(first & second, sql, b, (), 0.05, group[0].text))
     return out
 
 
@@ -300,7 +416,9 @@ def date_sql(column: Column, when: When) -> str:
     name = quote(column.name)
     parts = ("year", when.year), ("month", when.month), ("day", when.day), ("hour", when.hour), ("minute", when.minute)
     stated = " ".join(f"{k}={v}" for k, v in parts if v is not None)
-    relation = {"eq": "in", "lt": "before", "gt": "after", "le": "not after", "ge": "not before", "between": "between"}[when.compare]
+    relation = {"eq": "in", "lt": "before", "gt": "after", "le": "not after", "ge": "not before", "between": "between"}[
+        when.compare
+    ]
     more = f" and {date_sql(column, when.until).split(' in ')[-1]}" if when.until else ""
     if when.year_end:
         return f"{name} between {when.year} and {when.year_end}"
@@ -333,9 +451,15 @@ def _bind_numbers(parse: Parse) -> list[Mention]:
             values = ref.column.values()
             if values is not None:
                 rows = number_rows(values, chunk.qty)
-                conds.append(Cond(rows, number_sql(ref.column, chunk.qty), ref.column, (), (1 - ref.quality) * 0.3, chunk.text))
+                conds.append(
+                    Cond(rows, number_sql(ref.column, chunk.qty), ref.column, (), (1 - ref.quality) * 0.3, chunk.text)
+                )
         if conds and not (chunk.qty.compare == "between" and _spans_all(parse, chunk, holder)):
-            out.append(Mention(frozenset((chunk.at, holder.at)), tuple(conds), min(chunk.at, holder.at), max(chunk.at, holder.at)))
+            out.append(
+                Mention(
+                    frozenset((chunk.at, holder.at)), tuple(conds), min(chunk.at, holder.at), max(chunk.at, holder.at)
+                )
+            )
     return out
 
 
@@ -348,16 +472,48 @@ def _holder(parse: Parse, number: Chunk) -> Chunk | None:
     """The column word a quantity belongs to, when the wording leaves no doubt that it is a value and no count."""
     at, chunks = number.at, parse.chunks
     index = at - 1
-    while index >= 0 and not chunks[index].columns and chunks[index].low in ("of", "is", "was", "be", "are", "were", ":", "=", "a", "an", "the", "at", "than", "with", "#", "number", "(", "equal", "to", "'", "has", "had"):
+    while (
+        index >= 0
+        and not chunks[index].columns
+        and chunks[index].low
+        in (
+            "of",
+            "is",
+            "was",
+            "be",
+            "are",
+            "were",
+            ":",
+            "=",
+            "a",
+            "an",
+            "the",
+            "at",
+            "than",
+            "with",
+            "#",
+            "number",
+            "(",
+            "equal",
+            "to",
+            "'",
+            "has",
+            "had",
+        )
+    ):
         index -= 1
     gap = at - 1 - index
     if index >= 0 and chunks[index].columns and chunks[index].op in ("", "sum", "percent"):
         between = {c.low for c in chunks[index + 1 : at]}
-        if (gap == 0 or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}) and not _superlative(parse, index):
+        exact = all(r.column.is_number for r in chunks[index].columns)
+        of = at + 1 < len(chunks) and chunks[at + 1].low == "of"
+        if ((gap == 0 and exact and not of) or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
+        ) and not _superlative(parse, index):
             return chunks[index]
     return None
 
 
 def _superlative(parse: Parse, at: int) -> bool:
     """Whether the column word at `at` is what a superlative or aggregate is about: then the number is its result."""
-    return any(c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in parse.chunks[max(0, at - 4) : at + 1])
+    near = parse.chunks[max(0, at - 4) : at + 1]
+    return any(c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near) and not any(c.op == "than" for c in near)

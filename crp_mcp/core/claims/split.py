@@ -16,10 +16,15 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|inc|ltd|co|corp|jr|sr|fig|dept|est|avg|min|max|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[A-Za-z]\.[A-Za-z]|\b[A-Z])\.$",
     re.IGNORECASE,
 )
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|there\b)|(?<=[a-z0-9][.!?])(?=[A-Z][a-z])|\n+")
+_END = re.compile(
+    r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|there\b)|(?<=[a-z0-9][.!?])(?=[A-Z][a-z])|\n+"
+)
 
 _QUESTION = re.compile(r"\?\s*[\"'”’)]*\s*$")
-_ASKS = re.compile(r"^\W*(?:who|what|which|whose|how many|how much|how|why|do|does|did|is|are|can|could|would|should|shall|will|may) .*\?", re.IGNORECASE)
+_ASKS = re.compile(
+    r"^\W*(?:who|what|which|whose|how many|how much|how|why|do|does|did|is|are|can|could|would|should|shall|will|may) .*\?",
+    re.IGNORECASE,
+)
 _PLAN = re.compile(
     r"^\W*(?:(?:ok(?:ay)?|sure|great|certainly|of course|no problem|alright|next|now|then|first)[,.! ]+)*(?:i(?:'ll| will| am going to|'m going to| can| could| would| should| need to| plan to| want to|'d)|let(?:'s| us| me)|we(?:'ll| will| should| could| can| need to)|you (?:can|could|should|may|might|will need|need)|please|feel free|next,? i|try|consider|to (?:fix|see|check|get|do) )\b",
     re.IGNORECASE,
@@ -96,7 +101,11 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     for match in _END.finditer(text):
         if _ABBREVIATION.search(text[begin : match.start()]) and "\n\n" not in match.group():
             continue
-        if "\n" in match.group() and text[begin : match.start()].rstrip()[-1:] not in ".!?:" and "\n\n" not in match.group():
+        if (
+            "\n" in match.group()
+            and text[begin : match.start()].rstrip()[-1:] not in ".!?:"
+            and "\n\n" not in match.group()
+        ):
             continue
         if text[begin : match.start()].strip():
             yield begin, match.start()
@@ -108,7 +117,9 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 def _claim(piece: str, start: int, lead: str) -> Claim | None:
     cited = tuple(m[1] for m in _CITATION.finditer(piece))
     bare = _CITATION.sub(" ", piece)
-    bare = re.sub(r"\*\*|__|`", "", bare).strip().strip("()").strip() if cited else re.sub(r"\*\*|__|`", "", bare).strip()
+    bare = (
+        re.sub(r"\*\*|__|`", "", bare).strip().strip("()").strip() if cited else re.sub(r"\*\*|__|`", "", bare).strip()
+    )
     if not re.search(r"\w", bare) or states_nothing(bare):
         return None
     return Claim(bare, start, start + len(piece), lead.rstrip(":"), cited)
@@ -125,7 +136,13 @@ def states_nothing(text: str) -> bool:
 
 def _asserts_first(text: str) -> bool:
     """Whether a sentence that ends as a question states something before it asks (`There are 7, do you want one?`)."""
-    return bool(re.match(r"^[^?]{12,}[,;.–-]\s+(?:would|do|does|shall|should|is|are|can|could|what|how|which|will|may)\b", text, re.IGNORECASE))
+    return bool(
+        re.match(
+            r"^[^?]{12,}[,;.–-]\s+(?:would|do|does|shall|should|is|are|can|could|what|how|which|will|may)\b",
+            text,
+            re.IGNORECASE,
+        )
+    )
 
 
 def _table_claims(lines: list[tuple[int, str]], lead: str) -> Iterator[Claim]:

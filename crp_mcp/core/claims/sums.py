@@ -24,5 +24,12 @@ def over_several(text: str, evidence: Sequence[Evidence]) -> Judged | None:
         if len(members) > 1 and agrees(quantities[0], total):
             sql = " + ".join(f'(SELECT COUNT(*) FROM "{scratch_id}")' for scratch_id, _ in members)
             parts = " + ".join(str(rows) for _, rows in members)
-            return Judged(Outcome.SUPPORTED, 0.3, f"SELECT {sql}", f"{parts} = {total}", quantities[0].literal, frame="sum-of-rows")
+            return Judged(
+                Outcome.SUPPORTED,
+                0.3,
+                f"SELECT {sql}",
+                f"{parts} = {total}",
+                quantities[0].literal,
+                frame="sum-of-rows",
+            )
     return None

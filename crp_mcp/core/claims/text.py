@@ -19,8 +19,13 @@ _NOTHING = re.compile(
     r"0 (?:rows|results|matches|records|items|files)|empty(?: (?:result|set|list))?|none|not found|\(?no rows\)?|\(0 rows\))\b",
     re.IGNORECASE,
 )
-_CUT = re.compile(r"\b(?:output |result |response )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|last|top) \d|\bshowing \d+(?:\s*-\s*\d+)? of \d+|\b\d+ more (?:rows|lines|results|items|files)\b", re.IGNORECASE)
-_LEVEL = re.compile(r"(?:^|[\s\[|\"'<=(:])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRITICAL|FATAL|SEVERE|PANIC)(?=[\s\]|\"'>:,)]|$)")
+_CUT = re.compile(
+    r"\b(?:output |result |response )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|last|top) \d|\bshowing \d+(?:\s*-\s*\d+)? of \d+|\b\d+ more (?:rows|lines|results|items|files)\b",
+    re.IGNORECASE,
+)
+_LEVEL = re.compile(
+    r"(?:^|[\s\[|\"'<=(:])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRITICAL|FATAL|SEVERE|PANIC)(?=[\s\]|\"'>:,)]|$)"
+)
 LEVELS = {
     "warn": "warning", "warning": "warning", "err": "error", "error": "error", "info": "info", "notice": "notice", "debug": "debug",
     "trace": "trace", "critical": "critical", "fatal": "fatal", "severe": "error", "panic": "fatal",
@@ -52,9 +57,19 @@ def _looks_failed(filled: Sequence[str]) -> bool:
     return bool(_ERROR_LINE.search(filled[0])) or (len(filled) <= 3 and any(_ERROR_LINE.match(line) for line in filled))
 
 
-_COUNTED = re.compile(r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b",
+    re.IGNORECASE,
+)
 _SUITE_LINE = re.compile(r"^(?:=+ )?.*\b\d+ (?:passed|failed|errors?|skipped|passing|failing)\b", re.IGNORECASE)
-_KINDS = {"failing": "failed", "passing": "passed", "error": "errors", "warning": "warnings", "ignored": "skipped", "pending": "skipped"}
+_KINDS = {
+    "failing": "failed",
+    "passing": "passed",
+    "error": "errors",
+    "warning": "warnings",
+    "ignored": "skipped",
+    "pending": "skipped",
+}
 
 
 def test_counts(lines: Sequence[str]) -> dict[str, int]:
@@ -77,7 +92,9 @@ def test_counts(lines: Sequence[str]) -> dict[str, int]:
     if out and not {"passed", "failed", "total", "errors"} & set(out):
         return {}
     if out and "total" not in out:
-        out["total"] = sum(v for k, v in out.items() if k in ("passed", "failed", "skipped", "errors", "xfailed", "xpassed"))
+        out["total"] = sum(
+            v for k, v in out.items() if k in ("passed", "failed", "skipped", "errors", "xfailed", "xpassed")
+        )
     elif "total" in out and "passed" not in out:
         out["passed"] = out["total"] - sum(out.get(k, 0) for k in ("failed", "errors", "skipped"))
     if out:
@@ -106,8 +123,13 @@ def level_counts(lines: Sequence[str]) -> dict[str, int]:
 
 
 _COLON = re.compile(r"^\W{0,4}(?P<key>[A-Za-z][\w ./()#-]{0,40}?)\s*[:=]\s+(?P<value>\S.{0,200})$")
-_IS = re.compile(r"\b(?P<key>(?:[a-z]+ ){0,3}[a-z]+) (?:is|was|of|:|=)\s*(?P<value>[$€£]?-?\d[\d,]*(?:\.\d+)?%?)", re.IGNORECASE)
-_VERB_NUMBER = re.compile(r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d[\d,]*(?:\.\d+)?)\b", re.IGNORECASE)
+_IS = re.compile(
+    r"\b(?P<key>(?:[a-z]+ ){0,3}[a-z]+) (?:is|was|of|:|=)\s*(?P<value>[$€£]?-?\d[\d,]*(?:\.\d+)?%?)", re.IGNORECASE
+)
+_VERB_NUMBER = re.compile(
+    r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d[\d,]*(?:\.\d+)?)\b",
+    re.IGNORECASE,
+)
 _NUMBER_NOUN = re.compile(r"\b(?P<value>\d[\d,]*(?:\.\d+)?) (?P<key>[a-z]{3,}(?: [a-z]{3,})?)\b", re.IGNORECASE)
 
 

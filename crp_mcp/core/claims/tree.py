@@ -14,9 +14,39 @@ MAX_TABLES = 60
 MAX_SCALARS = 20_000
 _COLUMN_KEYS = ("columns", "fields", "headers", "header", "column_names", "cols")
 _ROW_KEYS = ("rows", "data", "values", "records", "result", "results")
-_TOTAL_KEYS = ("total", "total_count", "totalcount", "total_results", "totalresults", "count", "total_rows", "totalsize", "num_found")
-_MORE_KEYS = ("truncated", "has_more", "hasmore", "incomplete_results", "is_truncated", "istruncated", "next_page", "next_cursor", "nextpagetoken", "next")
-_STATUS_KEYS = ("status", "status_code", "statuscode", "code", "http_status", "httpstatus", "response_code", "responsecode")
+_TOTAL_KEYS = (
+    "total",
+    "total_count",
+    "totalcount",
+    "total_results",
+    "totalresults",
+    "count",
+    "total_rows",
+    "totalsize",
+    "num_found",
+)
+_MORE_KEYS = (
+    "truncated",
+    "has_more",
+    "hasmore",
+    "incomplete_results",
+    "is_truncated",
+    "istruncated",
+    "next_page",
+    "next_cursor",
+    "nextpagetoken",
+    "next",
+)
+_STATUS_KEYS = (
+    "status",
+    "status_code",
+    "statuscode",
+    "code",
+    "http_status",
+    "httpstatus",
+    "response_code",
+    "responsecode",
+)
 
 
 def read_tree(value: Any, *, name: str = "") -> Document:
@@ -27,7 +57,9 @@ def read_tree(value: Any, *, name: str = "") -> Document:
     scalars = tuple(walk.scalars)
     root = value if isinstance(value, Mapping) else {}
     error = error_of(value)
-    empty = value in ([], {}, "", None) or (not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record"))
+    empty = value in ([], {}, "", None) or (
+        not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record")
+    )
     main_total = _total_of(root)
     caption = " ".join(str(root[k]) for k in ("caption", "title", "description") if isinstance(root.get(k), str))
     return Document(
@@ -110,12 +142,23 @@ class _Walk:
         elif lists and all(isinstance(x, Mapping) for inner in lists for x in inner):
             self._rows([x for inner in lists for x in inner], path, depth, owner)
         elif not objects and not lists:
-            self.tables.append(make_table([_leaf(path) or "item"], [[v] for v in value], path=path, name=_leaf(path), kind="list", total=_total_of(owner)))
+            self.tables.append(
+                make_table(
+                    [_leaf(path) or "item"],
+                    [[v] for v in value],
+                    path=path,
+                    name=_leaf(path),
+                    kind="list",
+                    total=_total_of(owner),
+                )
+            )
             if len(value) == 1 and depth == 0:
                 self._scalar(path, value[0])
         elif lists and len(lists) == len(value):
             width = max(len(x) for x in lists)
-            self.tables.append(make_table([f"column {i + 1}" for i in range(width)], lists, path=path, name=_leaf(path)))
+            self.tables.append(
+                make_table([f"column {i + 1}" for i in range(width)], lists, path=path, name=_leaf(path))
+            )
 
     def _rows(self, objects: list[Mapping[str, Any]], path: str, depth: int, owner: Mapping[str, Any]) -> None:
         flat = [dict(flatten(o)) for o in objects]
@@ -123,7 +166,11 @@ class _Walk:
         for row in flat:
             columns.update(dict.fromkeys(row))
         rows = [[row.get(c) for c in columns] for row in flat]
-        self.tables.append(make_table(list(columns), rows, path=path, name=_leaf(path), total=_total_of(owner), partial=_is_partial(owner)))
+        self.tables.append(
+            make_table(
+                list(columns), rows, path=path, name=_leaf(path), total=_total_of(owner), partial=_is_partial(owner)
+            )
+        )
         nested: dict[str, list[Any]] = {}
         for item in objects:
             for key, member in item.items():
@@ -159,11 +206,21 @@ def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] 
         columns = value.get(lower.get(ckey, ""))
         if not isinstance(columns, list) or not columns:
             continue
-        names = [str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, Mapping) else c) for c in columns]
+        names = [
+            str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, Mapping) else c) for c in columns
+        ]
         for rkey in _ROW_KEYS:
             rows = value.get(lower.get(rkey, ""))
             if isinstance(rows, list) and rows and all(isinstance(r, list) for r in rows):
-                table = make_table(names, rows, path=path, name=_leaf(path), total=_total_of(value), partial=_is_partial(value), caption=str(value.get("caption", "")))
+                table = make_table(
+                    names,
+                    rows,
+                    path=path,
+                    name=_leaf(path),
+                    total=_total_of(value),
+                    partial=_is_partial(value),
+                    caption=str(value.get("caption", "")),
+                )
                 return table, (lower[ckey], lower[rkey])
     return None
 
@@ -177,7 +234,9 @@ def _keyed(value: Mapping[str, Any], path: str) -> Table | None:
         return None
     flat = {k: dict(flatten(v)) for k, v in value.items()}
     columns = list(dict.fromkeys(c for row in flat.values() for c in row))
-    return make_table(["key", *columns], [[k, *(row.get(c) for c in columns)] for k, row in flat.items()], path=path, name=_leaf(path))
+    return make_table(
+        ["key", *columns], [[k, *(row.get(c) for c in columns)] for k, row in flat.items()], path=path, name=_leaf(path)
+    )
 
 
 def _by_columns(value: Mapping[str, Any], path: str) -> Table | None:
@@ -233,15 +292,29 @@ def closed(text: str) -> Any | None:
 
 
 def _total_of(owner: Mapping[str, Any]) -> int | None:
-    for holder in (owner, *(v for k, v in owner.items() if isinstance(v, Mapping) and k in ("meta", "metadata", "pagination", "page_info", "paging"))):
+    for holder in (
+        owner,
+        *(
+            v
+            for k, v in owner.items()
+            if isinstance(v, Mapping) and k in ("meta", "metadata", "pagination", "page_info", "paging")
+        ),
+    ):
         for key, value in holder.items():
-            if isinstance(key, str) and key.lower().replace("-", "_") in _TOTAL_KEYS and isinstance(value, int) and not isinstance(value, bool):
+            if (
+                isinstance(key, str)
+                and key.lower().replace("-", "_") in _TOTAL_KEYS
+                and isinstance(value, int)
+                and not isinstance(value, bool)
+            ):
                 return value
     return None
 
 
 def _is_partial(owner: Mapping[str, Any]) -> bool:
-    return any(isinstance(k, str) and k.lower() in _MORE_KEYS and v not in (None, False, "", 0) for k, v in owner.items())
+    return any(
+        isinstance(k, str) and k.lower() in _MORE_KEYS and v not in (None, False, "", 0) for k, v in owner.items()
+    )
 
 
 def _statuses(scalars: Sequence[tuple[str, Any]]) -> Iterator[int]:
@@ -256,7 +329,10 @@ _STATUS = re.compile(
     r"(?:status[\s_]*(?:code)?\s*[:=]?\s*|HTTP/\d(?:\.\d)?\s+|\bHTTP\s+|error code:?\s*|http error\s+|response code:?\s*|\berror\s+)(?P<code>[1-5]\d\d)\b",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"\b([45]\d\d):? (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|Too Many|Bad Gateway|Gateway)", re.IGNORECASE)
+_REASON = re.compile(
+    r"\b([45]\d\d):? (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|Too Many|Bad Gateway|Gateway)",
+    re.IGNORECASE,
+)
 
 
 def status_codes(text: str) -> list[int]:
@@ -279,10 +355,21 @@ def error_of(value: Any, depth: int = 0) -> str | None:
         found = lower.get(key)
         if found not in (None, "", False, [], {}, 0, "null", "None"):
             return found if isinstance(found, str) else json.dumps(found, default=str)[:2000]
-    if lower.get("ok") is False or lower.get("success") is False or str(lower.get("status")).lower() in ("error", "failed", "failure", "fail"):
+    if (
+        lower.get("ok") is False
+        or lower.get("success") is False
+        or str(lower.get("status")).lower() in ("error", "failed", "failure", "fail")
+    ):
         return str(lower.get("message") or lower.get("detail") or "stated as failed")
-    code = next((lower[k] for k in ("status_code", "statuscode", "code", "status") if isinstance(lower.get(k), int)), None)
-    if isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599 and ("message" in lower or "detail" in lower or len(lower) <= 4):
+    code = next(
+        (lower[k] for k in ("status_code", "statuscode", "code", "status") if isinstance(lower.get(k), int)), None
+    )
+    if (
+        isinstance(code, int)
+        and not isinstance(code, bool)
+        and 400 <= code <= 599
+        and ("message" in lower or "detail" in lower or len(lower) <= 4)
+    ):
         return str(lower.get("message") or f"status {code}")
     if depth < 2:
         for key in ("response", "result", "data", "body"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,6 @@ from .split import clauses, states_nothing
 from .words import rejoin, stems
 
 MAX_TABLES = 12
-SURE = 0.3
-"""A contradicted clause of a longer sentence must cost no more than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +56,23 @@ def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
     """Clauses as one: all supported, or one surely contradicted; None when that does not decide it."""
     wrong = [j for j in judged if j.outcome is Outcome.CONTRADICTED]
     right = [j for j in judged if j.outcome is Outcome.SUPPORTED]
-    if wrong and (len(wrong) + len(right) == len(judged) or min(j.cost for j in wrong) <= SURE):
-        return min(wrong, key=lambda j: j.cost)
+    if wrong and len(wrong) + len(right) == len(judged):
+        alone = [j for j, p in zip(judged, parts, strict=True) if j.outcome is Outcome.CONTRADICTED and not _leans(p)]
+        return min(alone, key=lambda j: j.cost) if alone else None
     if len(right) == len(judged):
         first = max(right, key=lambda j: j.cost)
-        return replace(first, computed="; ".join(dict.fromkeys(j.computed for j in right)), found="; ".join(j.found for j in right))
+        return replace(
+            first, computed="; ".join(dict.fromkeys(j.computed for j in right)), found="; ".join(j.found for j in right)
+        )
     return None
+
+
+_LEANING = re.compile(r"^\W*(?:they|it|he|she|who|which|that|this|these|those|his|her|their|its|one|and|at|in|on|with|for)\b", re.IGNORECASE)
+
+
+def _leans(part: str) -> bool:
+    """Whether a clause needs what stood before it to be understood."""
+    return bool(_LEANING.match(part)) or len(re.findall(r"[^\W\d_]{2,}", part)) < 2
 
 
 def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
@@ -87,9 +97,19 @@ def _scalar(text: str, document: Document) -> Judged | None:
         return None
     fits = agrees(quantities[0], number)
     if not fits and not _slip(quantities[0].value, number):
-        return Judged(Outcome.UNVERIFIABLE, 1.0, reason=f"the result is {number}: the sentence may be about something else")
+        return Judged(
+            Outcome.UNVERIFIABLE, 1.0, reason=f"the result is {number}: the sentence may be about something else"
+        )
     outcome = Outcome.SUPPORTED if fits else Outcome.CONTRADICTED
-    return Judged(outcome, 0.3, "the value", str(number), quantities[0].literal, None if fits else Distortion.NUMBER_CHANGED, frame="scalar")
+    return Judged(
+        outcome,
+        0.3,
+        "the value",
+        str(number),
+        quantities[0].literal,
+        None if fits else Distortion.NUMBER_CHANGED,
+        frame="scalar",
+    )
 
 
 def _slip(stated: Number, found: Number) -> bool:
@@ -98,7 +118,9 @@ def _slip(stated: Number, found: Number) -> bool:
 
 
 def _from_answer(answer: Answer) -> Judged:
-    return Judged(answer.outcome, 0.1, answer.computed, answer.found, answer.stated, answer.distortion, answer.reason, "outcome")
+    return Judged(
+        answer.outcome, 0.1, answer.computed, answer.found, answer.stated, answer.distortion, answer.reason, "outcome"
+    )
 
 
 def _table(text: str, table: Table, document: Document, context: frozenset[str]) -> Judged | None:
@@ -114,14 +136,30 @@ def _table(text: str, table: Table, document: Document, context: frozenset[str])
     if reading.frame == "count" and " WHERE " not in reading.sql and table is document.main:
         answer = count_answer(text, document)
         if answer is None:
-            return Judged(Outcome.UNVERIFIABLE, result.cost, reason="a count near the stated one: neither clearly right nor wrong")
+            return Judged(
+                Outcome.UNVERIFIABLE, result.cost, reason="a count near the stated one: neither clearly right nor wrong"
+            )
         judged = _from_answer(answer)
         if answer.outcome is Outcome.UNVERIFIABLE:
             return replace(judged, cost=result.cost, frame="stated-partial")
         if result.cost > 0.85 or (answer.outcome is Outcome.CONTRADICTED and result.cost > 0.55):
-            return replace(judged, outcome=Outcome.UNVERIFIABLE, cost=result.cost, reason=result.reason or "part of the sentence has no counterpart")
+            return replace(
+                judged,
+                outcome=Outcome.UNVERIFIABLE,
+                cost=result.cost,
+                reason=result.reason or "part of the sentence has no counterpart",
+            )
         return replace(judged, cost=result.cost)
-    return Judged(result.outcome, result.cost, reading.sql, reading.found, reading.stated, reading.distortion if result.outcome is Outcome.CONTRADICTED else None, result.reason, reading.frame)
+    return Judged(
+        result.outcome,
+        result.cost,
+        reading.sql,
+        reading.found,
+        reading.stated,
+        reading.distortion if result.outcome is Outcome.CONTRADICTED else None,
+        result.reason,
+        reading.frame,
+    )
 
 
 def choose(found: Sequence[Judged]) -> Judged:

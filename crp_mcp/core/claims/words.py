@@ -152,7 +152,7 @@ LIGHT = frozenset(
     worst new old young likely able want like need interest recommend suggest option choice find found nice great
     consider think opinion try enjoy prefer match meet fit criterion request requirement preference need suit
     see here below above follow order
-    total attend score post hit throw bat bear born work go come travel spend cost pay charge price win lose
+    total attend score post hit throw bat bear born work go come travel spend cost pay charge price
     """.split()
 )
 """Stems of words so general that they need no counterpart in the data either."""
