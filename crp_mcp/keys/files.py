@@ -98,21 +98,20 @@ def read_private(path: Path, *, strict: bool = True) -> bytes:
     Raises KeyringError, and FileNotFoundError where there is no such file.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        file = path.open("rb")
     except FileNotFoundError:
         raise
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise KeyringError(f"cannot read the key {path}: {why}; check its owner and mode (0600)") from None
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode & 0o777
+    with file, explained(path, "read the key"):
+        mode = os.fstat(file.fileno()).st_mode & 0o777
         if _POSIX and mode & (0o077 if strict else 0o022):
             raise KeyringError(
                 f"the key {path} has mode {mode:04o}: others may {'read' if strict else 'change'} it. "
                 f"Run `chmod 600 {path}`; if others were on this machine, then `crp-mcp keys rotate`"
             )
-        with explained(path, "read the key"):
-            return file.read(MAX_BYTES + 1)
+        return file.read(MAX_BYTES + 1)
 
 
 def _parse_secret(path: Path, generation: int, data: bytes) -> SecretFile:
