@@ -160,6 +160,8 @@ def _given_seeds(env: Mapping[str, str]) -> tuple[list[bytes], str] | None:
         return _seeds(env[KEY_VARIABLE], f"the variable {KEY_VARIABLE}")
     if FILE_VARIABLE not in env:
         return None
+    if not env[FILE_VARIABLE]:
+        raise KeyringError(f"{FILE_VARIABLE} is set but empty; give it the path of a key file, or unset it")
     path = Path(env[FILE_VARIABLE])
     try:  # readable by others is allowed here: container secrets are mounted so, and the operator chose the place
         text = files.read_private(path, strict=False).decode("utf-8", "replace")
