@@ -136,14 +136,16 @@ def _arguments(raw: bytes) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def open_engine(settings: Settings, *, create: bool = True) -> Engine:
-    """Open everything. Raises StoreError, KeyringError or ConfigError before anything is written."""
+def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], float] = time.time) -> Engine:
+    """Open everything. Raises StoreError, KeyringError or ConfigError before any tool runs.
+
+    `create`: make store and keys where there are none. `now`: the clock, in epoch seconds.
+    """
     keyring = load_keyring(settings.keys, create=create)
-    store = open_store(Path(settings.store), create=create)
+    store = open_store(Path(settings.store), create=create, clock=now)
     registry = LiveRegistry(tuple(map(Path, settings.registry)), cache=settings.cache)
     counter = LazyCounter()
     sealer = Sealer(keyring, Lattice(registry.registry.labels))
-    now = time.time
 
     def headers(entry: Entry) -> Mapping[str, str]:
         return headers_of(entry, store.counters(entry.scope), now())
