@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crp_mcp import __version__
 from crp_mcp.core.wire.answers import dump
 from crp_mcp.core.wire.commands import (
     CallOwn,
@@ -100,7 +101,14 @@ def own_side(relay: RelayPort) -> OwnSide:
         meta = definition.get("_meta") if definition else None
         return not (isinstance(meta, dict) and "ui" in meta) and not relay.policy(server, tool, definition).passthrough
 
-    return OwnSide(relay.instructions, relay.own_tools, relay.resource_templates, relay.owns_uri, may_replace)
+    return OwnSide(
+        relay.instructions,
+        relay.own_tools,
+        relay.resource_templates,
+        relay.owns_uri,
+        may_replace,
+        {"name": "crp-mcp", "version": __version__},
+    )
 
 
 class Driver:

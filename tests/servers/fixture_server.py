@@ -64,39 +64,11 @@ def text(value: object, **rest: object) -> dict:
 
 
 OBJECT = {"type": "object"}
-TOOLS = [
-    {"name": name, "description": f"The fixture's {name}.", "inputSchema": OBJECT}
-    for name in [
-        "echo",
-        "add",
-        "sized",
-        "raw_result",
-        "raw_line",
-        "progress",
-        "logs",
-        "grow",
-        "elicit",
-        "sample",
-        "roots",
-        "ping_host",
-        "slow",
-        "cancelled",
-        "received",
-        "crash",
-        "error",
-        "fail",
-        "image",
-        "task",
-        "input_required",
-        "pid",
-        "environment",
-        "burst",
-        "levels",
-        "subscribed",
-        "listening",
-        "notify",
-    ]
-]
+SIMPLE = """
+echo add sized raw_result raw_line progress logs grow elicit sample roots ping_host slow cancelled received crash
+error fail image task input_required pid environment burst levels subscribed listening notify
+"""
+TOOLS = [{"name": name, "description": f"The fixture's {name}.", "inputSchema": OBJECT} for name in SIMPLE.split()]
 TOOLS += [
     {
         "name": "typed",
@@ -132,8 +104,8 @@ def sized(arguments: dict) -> bytes:
     row = '{"id": %d, "customer": "customer %d", "amount": %d.25, "status": "open"}'
     rows = "[" + ",".join(row % (n, n % 97, n) for n in range(max(1, size // 70))) + "]"
     encoded = json.dumps(rows)
-    structured = ',"structuredContent":{"rows":%s}' % rows if form == "structured" else ""
-    return ('{"content":[{"type":"text","text":%s}]%s}' % (encoded, structured)).encode()
+    structured = f',"structuredContent":{{"rows":{rows}}}' if form == "structured" else ""
+    return f'{{"content":[{{"type":"text","text":{encoded}}}]{structured}}}'.encode()
 
 
 def answer_raw(ident: object, result: bytes, modern: bool) -> None:

@@ -6,6 +6,7 @@ Rewrites listed definitions only where the relay must: a public name, and no `ou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,6 +17,8 @@ from .commands import OwnSide, ServerRules
 from .frame import text_of
 from .names import Original, public_names
 from .scan import NotJson, items, members
+
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +38,10 @@ class Tool:
         return raw if public == self.name else with_member(raw, "name", dump(public))
 
 
-def read_tools(server: str, array: bytes) -> tuple[list[Tool], list[bytes]]:
-    """The tools of a `tools/list` result, and items that are none (they go on as they are)."""
+def read_tools(server: str, raws: Iterable[bytes]) -> tuple[list[Tool], list[bytes]]:
+    """The tools among the items of a `tools/list` result, and the items that are none."""
     tools, strange = [], []
-    for start, end in items(array):
-        raw = array[start:end]
+    for raw in raws:
         definition = json.loads(raw)
         if isinstance(definition, dict) and isinstance(definition.get("name"), str):
             tools.append(Tool(server, definition["name"], raw, definition))
@@ -113,3 +115,69 @@ class Tools:
         shown = {name: tool.shown_as(name, self._own) for name, tool in self._public.items()}
         shown.update({str(tool["name"]): dump(tool) for tool in self._own.tools()})
         return [shown[name] for name in sorted(shown)]
+
+
+class Items:
+    """Prompts, resources or templates of all servers, by what identifies them.
+
+    `names`: the identifiers are names, kept apart like those of tools; otherwise they are URIs, and of two servers with
+    the same one the first in the configuration has it.
+    """
+
+    def __init__(self, key: str, rules: Sequence[ServerRules]) -> None:
+        self._key = key
+        self._rules = {rule.name: rule for rule in rules}
+        self._by_server: dict[str, dict[str, bytes]] = {}
+        self._public: dict[str, Original] = {}
+
+    def learn(self, server: str, raws: Iterable[bytes]) -> None:
+        """What a server lists now."""
+        self._by_server[server] = {ident: raw for raw in raws if (ident := field_of(raw, self._key)) is not None}
+        originals = [(name, ident) for name in self._rules for ident in self._by_server.get(name, {})]
+        if self._key == "name":
+            names = public_names(originals, {name: rule.prefix for name, rule in self._rules.items()})
+            self._public = {public: original for original, public in names.items()}
+        else:
+            self._public = {}
+            for original in originals:
+                self._public.setdefault(original[1], original)
+
+    def find(self, public: str) -> Original | None:
+        """Server and identifier there."""
+        return self._public.get(public)
+
+    def shown(self) -> list[bytes]:
+        """Definitions for the host: sorted by name, or in the order of the servers."""
+        if self._key != "name":
+            order = {name: index for index, name in enumerate(self._rules)}
+            chosen = sorted(self._public.items(), key=lambda item: order[item[1][0]])
+            return [self._by_server[server][ident] for _, (server, ident) in chosen]
+        return [
+            raw if public == ident else with_member(raw, "name", dump(public))
+            for public, (server, ident) in sorted(self._public.items())
+            for raw in [self._by_server[server][ident]]
+        ]
+
+    def matching(self, uri: str) -> list[str]:
+        """Servers one of whose templates this URI may come from."""
+        return [
+            server
+            for server, templates in self._by_server.items()
+            if any(_may_expand(template, uri) for template in templates)
+        ]
+
+
+def _may_expand(template: str, uri: str) -> bool:
+    """Whether a URI has the fixed parts of a URI template, in order."""
+    first, *rest = _EXPRESSION.split(template)
+    if not rest:
+        return uri == template
+    if not uri.startswith(first) or not uri.endswith(rest[-1]):
+        return False
+    at = len(first)
+    for part in rest:
+        at = uri.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True

@@ -124,3 +124,5 @@ class OwnSide:
     owns_uri: Callable[[str], bool]
     may_replace: Callable[[str, str, Mapping[str, Any] | None], bool]
     """Whether results of this server's tool (definition as listed, or None) may be replaced by a summary."""
+    identity: Mapping[str, str] = field(default_factory=lambda: {"name": "crp-mcp", "version": "0"})
+    """What we call ourselves where we speak for many servers."""

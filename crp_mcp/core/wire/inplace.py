@@ -12,7 +12,7 @@ from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
 from .frame import Edit, Frame, text_of
 from .link import Link, Outcome
 from .proxy import Call, Proxy
-from .scan import members
+from .scan import items, members
 
 PROBE_SECONDS = 30.0
 """A server that does not know `server/discover` may stay silent; a host that probes must not wait for ever."""
@@ -43,19 +43,8 @@ class InPlace(Proxy):
             route(call, now)
         else:
             if call.frame.method in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
-                self._remember(call.frame)
+                self.link.remember(call.frame)
             self.pass_on(call, self.link, now)
-
-    def _remember(self, frame: Frame) -> None:
-        """Keep what a restarted server must be told again."""
-        level = frame.method == "logging/setLevel"
-        again = [line for line in self.link.after_greeting if not (level and b'"logging/setLevel"' in line)]
-        params = b"".join(p for p in [frame.top_piece("params")] if isinstance(p, bytes)) or b"{}"
-        line = b'{"jsonrpc":"2.0","id":@ID@,"method":"resources/subscribe","params":%b}' % params
-        if level:
-            line = line.replace(b"resources/subscribe", b"logging/setLevel", 1)
-        again = [other for other in again if other != line]
-        self.link.after_greeting = again if frame.method == "resources/unsubscribe" else [*again, line]
 
     def notify_servers(self, frame: Frame, now: float) -> None:
         if frame.method == "notifications/initialized":
@@ -71,7 +60,7 @@ class InPlace(Proxy):
             self.fail(call, Failure(INVALID_PARAMS, text, data))
             return
         self.link.greeting = None
-        self._forward(call, self.link, lambda outcome, at: self._opened(call, outcome), now, whole=True)
+        self.forward(call, self.link, lambda outcome, at: self._opened(call, outcome), now, whole=True)
 
     def _discover(self, call: Call, now: float) -> None:
         if self.link.rules.era == HANDSHAKE:
@@ -79,7 +68,7 @@ class InPlace(Proxy):
             self.fail(call, Failure(METHOD_NOT_FOUND, text, {"supported": list(HANDSHAKE_VERSIONS)}))
             return
         done = lambda outcome, at: self._opened(call, outcome)  # noqa: E731
-        self._forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
+        self.forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
 
     def _opened(self, call: Call, outcome: Outcome) -> None:
         if isinstance(outcome, Failure) or "result" not in outcome.top:
@@ -115,14 +104,11 @@ class InPlace(Proxy):
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
-    def _own_names(self) -> set[str]:
-        return {str(tool["name"]) for tool in self.own.tools()}
-
     def _list_tools(self, call: Call, now: float) -> None:
         if not self._offers("tools"):
             self._answer_list(call, "tools", self.own.tools())
             return
-        self._forward(call, self.link, lambda outcome, at: self._tools_listed(call, outcome), now, whole=True)
+        self.forward(call, self.link, lambda outcome, at: self._tools_listed(call, outcome), now, whole=True)
 
     def _tools_listed(self, call: Call, outcome: Outcome) -> None:
         first = not _cursor(call)
@@ -130,7 +116,7 @@ class InPlace(Proxy):
         if not isinstance(outcome, Frame) or array is None:
             self._not_listed(call, outcome, "tools", self.own.tools())
             return
-        tools, strange = read_tools(self.link.name, array)
+        tools, strange = read_tools(self.link.name, [array[start:end] for start, end in items(array)])
         self.tools.learn(self.link.name, tools, more=not first)
         shown = [
             tool.shown_as(self.tools.public_name(tool), self.own)
@@ -144,7 +130,7 @@ class InPlace(Proxy):
 
     def _call_tool(self, call: Call, now: float) -> None:
         name = text_of(call.frame.part("name")) or ""
-        if name in self._own_names():
+        if self.own_tool(name):
             self.serve(call, "tool", name)
             return
         tool = self.tools.find(name)
@@ -166,7 +152,7 @@ class InPlace(Proxy):
             self.pass_on(call, self.link, now)
         else:
             done = lambda outcome, at: self._listed(call, outcome, member, ours)  # noqa: E731
-            self._forward(call, self.link, done, now, whole=True)
+            self.forward(call, self.link, done, now, whole=True)
 
     def _listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
         array = outcome.part(member) if isinstance(outcome, Frame) else None
@@ -174,7 +160,7 @@ class InPlace(Proxy):
             self._not_listed(call, outcome, member, ours)
             return
         inside = array[1:-1].strip()
-        fresh = b"[%b]" % b",".join([*([inside] if inside else []), *(dump(item) for item in ours)])
+        fresh = b"[%b]" % b",".join([*([inside] if inside else []), *(dump(own) for own in ours)])
         self.pass_back(call, outcome, [(*outcome.inner[member], fresh)])
 
     def _not_listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
@@ -231,7 +217,8 @@ def set_members(answer: Frame, changes: Mapping[str, bytes]) -> list[Edit]:
     return edits
 
 
-def list_result(member: str, items: Sequence[bytes], modern: bool) -> bytes:
-    """A list result of ours, with what each era asks for."""
-    rest = b',"resultType":"complete","ttlMs":0,"cacheScope":"private"' if modern else b""
-    return b"{%b:[%b]%b}" % (dump(member), b",".join(items), rest)
+def list_result(member: str, raws: Sequence[bytes], modern: bool, caching: Mapping[str, Any] | None = None) -> bytes:
+    """A list result of ours, with what each era asks for. `caching`: how long a modern host may keep it."""
+    rest = {"resultType": "complete", **(caching or {"ttlMs": 0, "cacheScope": "private"})} if modern else {}
+    start = b"{%b:[%b]" % (dump(member), b",".join(raws))
+    return start + (b"," + dump(rest)[1:] if rest else b"}")

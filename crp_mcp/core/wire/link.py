@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .answers import CONNECTION_CLOSED, REQUEST_TIMEOUT, Failure, dump, notification_line, request_line
 from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
-from .frame import Edit, Frame, Piece
+from .frame import Edit, Frame, Piece, text_of
 
 Outcome = Frame | Failure
 Done = Callable[[Outcome, float], None]
@@ -61,6 +61,8 @@ class Link:
         self.name = rules.name
         self.state = "down"
         self.ready = False
+        self.greeted = False
+        """Whether this connection's handshake was answered."""
         self.generation = 0
         self.greeting: bytes | None = None
         """Params of the `initialize` to send first on every new connection; None before the host sent one."""
@@ -76,6 +78,7 @@ class Link:
         self._failures = 0
         self._not_before = 0.0
         self._opened_at = 0.0
+        self._greeting_due = False
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -191,6 +194,10 @@ class Link:
         pending.deadline = min(now + pending.idle, pending.latest)
         return True
 
+    def knows_token(self, token: bytes) -> bool:
+        """Whether a request under way here has this progress token."""
+        return token in self._tokens
+
     def _settle(self, pending: Pending, outcome: Outcome, now: float) -> None:
         self._forget(pending)
         if not pending.abandoned:
@@ -235,38 +242,48 @@ class Link:
         if self.greeting is None:
             self._flush()
         else:
-            self._greet(now)
+            self._send_greeting(now)
 
     def greet(self, params: bytes, now: float) -> None:
         """Send `initialize` with these params, now and after every restart; everything else waits for the answer."""
         self.greeting = params
-        self.ready = False
+        self.ready, self._greeting_due = False, True
         if self.state == "open":
-            self._greet(now)
+            self._send_greeting(now)
         else:
             self.open(now)
 
-    def _greet(self, now: float) -> None:
+    def _send_greeting(self, now: float) -> None:
+        self.greeted, self._greeting_due = False, True
         wire_id = self._claim(None)
-        self._expect(wire_id, "initialize", self._greeted, now, OPENING_SECONDS, True)
+        self._expect(wire_id, "initialize", self._greeting_answered, now, OPENING_SECONDS, True)
         self._emit(ToServer(self.name, (request_line(wire_id, "initialize", self.greeting),)))
 
-    def _greeted(self, outcome: Outcome, now: float) -> None:
+    def _greeting_answered(self, outcome: Outcome, now: float) -> None:
         if isinstance(outcome, Frame) and "result" in outcome.top:
+            self.greeted, self._greeting_due = True, False
             if self.on_greeted:
                 self.on_greeted(self, outcome, now)
             else:
                 self.start_session(now)
             return
         if isinstance(outcome, Frame):
-            outcome = Failure(CONNECTION_CLOSED, f"The MCP server {self.name!r} refused to be initialised.")
-        if self.on_greeted:
-            self.on_greeted(self, outcome, now)
-        self._emit(Close(self.name))
-        self.closed("did not complete the handshake", now)
+            why = text_of(outcome.part("message")) or "no reason given"
+            outcome = Failure(CONNECTION_CLOSED, f"The MCP server {self.name!r} refused the handshake: {why}")
+        self._greeting_failed(outcome, now)
+        if self.state == "open":
+            self._emit(Close(self.name))
+            self.closed("did not complete the handshake", now)
+
+    def _greeting_failed(self, failure: Failure, now: float) -> None:
+        if self._greeting_due and self.on_greeted:
+            self._greeting_due = False
+            self.on_greeted(self, failure, now)
 
     def start_session(self, now: float) -> None:
         """The handshake is complete: tell the server, and let everything through."""
+        if self.ready:
+            return
         self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
         for line in self.after_greeting:
             wire_id = self._claim(None)
@@ -286,7 +303,7 @@ class Link:
             return
         if self.state == "open" and now - self._opened_at >= STEADY_SECONDS:
             self._failures = 0
-        self.state, self.ready = "down", False
+        self.state, self.ready, self.greeted = "down", False, False
         self._not_before = now + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
         self._failures += 1
         self._emit(Log("warning", "server_closed", {"server": self.name, "reason": reason}))
@@ -300,6 +317,18 @@ class Link:
         for pending in waiting.values():
             if not pending.abandoned:
                 pending.done(failure, now)
+        self._greeting_failed(failure, now)
+
+    def remember(self, frame: Frame) -> None:
+        """Keep a request that a restarted server must be sent again: the log level, the subscriptions."""
+        params = frame.top_piece("params")
+        if not isinstance(params, bytes) or frame.method is None:
+            return
+        line = request_line(b"@ID@", frame.method.replace("unsubscribe", "subscribe"), params)
+        same = line if frame.method != "logging/setLevel" else b'"logging/setLevel"'
+        self.after_greeting = [earlier for earlier in self.after_greeting if same not in earlier]
+        if frame.method != "resources/unsubscribe":
+            self.after_greeting.append(line)
 
 
 def _ignore(outcome: Outcome, now: float) -> None:

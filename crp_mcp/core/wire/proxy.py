@@ -14,6 +14,7 @@ from .answers import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     Failure,
+    dump,
     error_line,
     failed_call,
     notification_line,
@@ -21,10 +22,10 @@ from .answers import (
     without_members,
 )
 from .catalog import Tool, Tools
-from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost, ToServer
+from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost
 from .eras import is_modern
 from .frame import Edit, Frame, Malformed, Piece, text_of
-from .link import Link, Outcome, Pending, same_id
+from .link import Done, Link, Outcome, Pending, same_id
 from .scan import NotJson, members
 
 RESERVED = "dev.crp/"
@@ -68,7 +69,7 @@ class Proxy:
     def __init__(self, servers: Sequence[ServerRules], own: OwnSide) -> None:
         self._out: list[Command] = []
         self.own = own
-        self.links = {rules.name: Link(rules, self._emit, keep_ids=self.keep_ids) for rules in servers}
+        self.links = {rules.name: Link(rules, self.emit, keep_ids=self.keep_ids) for rules in servers}
         self.tools = Tools(servers, own)
         self.modern = False
         """Whether the host's latest request was made in protocol 2026-07-28."""
@@ -79,10 +80,12 @@ class Proxy:
         self._keys = 0
         self._asked_ids = 0
 
-    def _emit(self, command: Command) -> None:
+    def emit(self, command: Command) -> None:
+        """A command that follows from the event at hand."""
         self._out.append(command)
 
-    def _drain(self) -> list[Command]:
+    def drain(self) -> list[Command]:
+        """What has followed so far."""
         out, self._out = self._out, []
         return out
 
@@ -99,7 +102,7 @@ class Proxy:
                 self._host_notified(one, now)
             else:
                 self._host_requested(one, now)
-        return self._drain()
+        return self.drain()
 
     def _host_requested(self, frame: Frame, now: float) -> None:
         assert frame.id is not None
@@ -127,7 +130,7 @@ class Proxy:
         call = self._calls.get(same_id(wanted)) if wanted else None
         if call is None or wanted is None:
             return
-        self._end(call)
+        self.end(call)
         span = frame.inner["requestId"]
         for link, pending in call.waits_for:
             if link.abandon(pending, now):
@@ -135,18 +138,18 @@ class Proxy:
                 link.tell(frame.forward(edits))
         if call.key is not None and call.answer is None:
             self._settling.pop(call.key, None)
-            self._emit(CancelOwn(call.key))
+            self.emit(CancelOwn(call.key))
 
     def _host_answered(self, frame: Frame) -> None:
         assert frame.id is not None
         asked = self._asked.pop(same_id(frame.id), None)
         if asked is None or asked.generation != asked.link.generation:
-            self._emit(Log("info", "host_answer_unexpected"))
+            self.emit(Log("info", "host_answer_unexpected"))
             return
         asked.link.tell(frame.forward([frame.with_id(asked.id)] if asked.id != frame.id else ()))
 
     def _unreadable_from_host(self, bad: Malformed) -> None:
-        self._emit(Log("warning", "host_message_unreadable", {"reason": bad.reason}))
+        self.emit(Log("warning", "host_message_unreadable", {"reason": bad.reason}))
         if bad.is_answer:
             for ident in bad.ids:
                 asked = self._asked.pop(same_id(ident), None)
@@ -155,7 +158,7 @@ class Proxy:
                     asked.link.tell((error_line(asked.id, Failure(INTERNAL_ERROR, text)),))
                     return
         ident = bad.ids[0] if bad.ids else b"null"
-        self._emit(ToHost((error_line(ident, Failure(bad.code, bad.reason)),)))
+        self.emit(ToHost((error_line(ident, Failure(bad.code, bad.reason)),)))
 
     # -- events: the servers -------------------------------------------------------------------------------------
 
@@ -173,7 +176,7 @@ class Proxy:
                 self._server_notified(link, one, now)
             else:
                 self._server_requested(link, one)
-        return self._drain()
+        return self.drain()
 
     def _server_notified(self, link: Link, frame: Frame, now: float) -> None:
         if frame.method == "notifications/progress":
@@ -185,7 +188,7 @@ class Proxy:
 
     def notify_host(self, link: Link, frame: Frame, now: float) -> None:
         """Pass a server's notification on."""
-        self._emit(ToHost(frame.forward()))
+        self.emit(ToHost(frame.forward()))
 
     def _server_cancelled(self, link: Link, frame: Frame) -> None:
         wanted = frame.part("requestId")
@@ -193,7 +196,7 @@ class Proxy:
             if wanted and asked.link is link and same_id(asked.id) == same_id(wanted):
                 del self._asked[host_id]
                 span = frame.inner["requestId"]
-                self._emit(ToHost(frame.forward([] if host_id == wanted else [(*span, host_id)])))
+                self.emit(ToHost(frame.forward([] if host_id == wanted else [(*span, host_id)])))
                 return
 
     def _server_requested(self, link: Link, frame: Frame) -> None:
@@ -208,10 +211,10 @@ class Proxy:
             self._asked_ids += 1
             host_id = b'"crp-mcp-%d"' % self._asked_ids
         self._asked[same_id(host_id)] = Asked(link, link.generation, frame.id)
-        self._emit(ToHost(frame.forward([frame.with_id(host_id)] if host_id != frame.id else ())))
+        self.emit(ToHost(frame.forward([frame.with_id(host_id)] if host_id != frame.id else ())))
 
     def _unreadable_from_server(self, link: Link, bad: Malformed, now: float) -> None:
-        self._emit(Log("warning", "server_message_unreadable", {"server": link.name, "reason": bad.reason}))
+        self.emit(Log("warning", "server_message_unreadable", {"server": link.name, "reason": bad.reason}))
         if bad.is_answer:
             link.unreadable(bad.ids, bad.reason, now)
         elif bad.ids:
@@ -220,12 +223,12 @@ class Proxy:
     def open(self, server: str, now: float) -> list[Command]:
         """Have a server started before anything is asked of it."""
         self.links[server].open(now)
-        return self._drain()
+        return self.drain()
 
     def server_opened(self, server: str, now: float) -> list[Command]:
         """A server that was to be opened runs."""
         self.links[server].opened(now)
-        return self._drain()
+        return self.drain()
 
     def server_closed(self, server: str, reason: str, now: float) -> list[Command]:
         """A server ended, or could not be started. `reason` completes "The MCP server X …"."""
@@ -234,9 +237,9 @@ class Proxy:
             # The host may be showing a dialogue for it.
             del self._asked[host_id]
             params = b'{"requestId":%b,"reason":"the server is gone"}' % host_id
-            self._emit(ToHost((notification_line("notifications/cancelled", params),)))
+            self.emit(ToHost((notification_line("notifications/cancelled", params),)))
         link.closed(reason, now)
-        return self._drain()
+        return self.drain()
 
     # -- events: time and our own side ---------------------------------------------------------------------------
 
@@ -244,7 +247,7 @@ class Proxy:
         """Time has passed."""
         for link in self.links.values():
             link.expire(now)
-        return self._drain()
+        return self.drain()
 
     def next_deadline(self) -> float | None:
         """When `tick` is due next; None while nothing waits."""
@@ -254,26 +257,26 @@ class Proxy:
         """A capture is done (None: the result goes on as it came), or our own side has answered."""
         call = self._settling.pop(key, None)
         if call is None or call.over:
-            return self._drain()
-        self._end(call)
+            return self.drain()
+        self.end(call)
         if result is not None:
-            self._emit(ToHost((result_line(call.id, result),)))
+            self.emit(ToHost((result_line(call.id, result),)))
         elif call.answer is not None:
-            self._emit(ToHost(self._answer_pieces(call, call.answer, _clean_edits(call.answer))))
-        return self._drain()
+            self.emit(ToHost(self._answer_pieces(call, call.answer, _clean_edits(call.answer))))
+        return self.drain()
 
     def refused(self, key: int, code: int, text: str, now: float) -> list[Command]:
         """Our own side answered with a protocol error."""
         call = self._settling.pop(key, None)
         if call is not None and not call.over:
             self.fail(call, Failure(code, text))
-        return self._drain()
+        return self.drain()
 
     # -- for the routes ------------------------------------------------------------------------------------------
 
     def pass_on(self, call: Call, link: Link, now: float, **options: Any) -> None:
         """Forward a request; its answer goes back as it comes."""
-        self._forward(call, link, lambda outcome, at: self.pass_back(call, outcome), now, **options)
+        self.forward(call, link, lambda outcome, at: self.pass_back(call, outcome), now, **options)
 
     def call_tool(self, call: Call, link: Link, tool: Tool | None, name: str, now: float) -> None:
         """Forward a `tools/call`; its result is captured. `name` is the name the server uses."""
@@ -282,12 +285,11 @@ class Proxy:
         call.tool, call.tool_name, call.server = tool, name, link.name
         edits: list[Edit] = []
         if tool is not None and text_of(call.frame.part("name")) != name:
-            from .answers import dump
-
             edits.append((*call.frame.inner["name"], dump(name)))
-        self._forward(call, link, lambda outcome, at: self._tool_answered(call, outcome), now, edits=edits)
+        self.forward(call, link, lambda outcome, at: self._tool_answered(call, outcome), now, edits=edits)
 
-    def _forward(self, call: Call, link: Link, done: Any, now: float, **options: Any) -> None:
+    def forward(self, call: Call, link: Link, done: Done, now: float, **options: Any) -> None:
+        """Forward a request to a server; `done(outcome, now)` gets what comes of it."""
         token = None
         if call.meta is not None and b"progressToken" in call.meta:
             span = members(call.meta).get("progressToken")
@@ -298,6 +300,8 @@ class Proxy:
 
     def _tool_answered(self, call: Call, outcome: Outcome) -> None:
         if isinstance(outcome, Failure) or not _is_capturable(outcome):
+            if isinstance(outcome, Frame):
+                self.noticed(call, outcome)
             self.pass_back(call, outcome)
             return
         call.answer, call.waits_for = outcome, ()
@@ -305,9 +309,13 @@ class Proxy:
         result = outcome.top_piece("result")
         assert result is not None
         definition = call.tool.definition if call.tool else None
-        self._emit(
-            Capture(key, call.server, call.tool_name, call.arguments, call.meta, call.modern, definition, result)
-        )
+        self.emit(Capture(key, call.server, call.tool_name, call.arguments, call.meta, call.modern, definition, result))
+
+    def noticed(self, call: Call, answer: Frame) -> None:
+        """A call was answered by something that is no result: a task was begun, the user is asked, an error."""
+
+    def own_tool(self, name: str) -> bool:
+        return any(tool["name"] == name for tool in self.own.tools())
 
     def _next_key(self, call: Call) -> int:
         self._keys += 1
@@ -317,15 +325,15 @@ class Proxy:
     def serve(self, call: Call, kind: str, target: str) -> None:
         """Have our own side answer a request."""
         call.key = self._next_key(call)
-        self._emit(CallOwn(call.key, kind, target, call.frame, call.modern))
+        self.emit(CallOwn(call.key, kind, target, call.frame, call.modern))
 
     def pass_back(self, call: Call, outcome: Outcome, edits: Sequence[Edit] = ()) -> None:
         """Give the host the answer to a request."""
         if isinstance(outcome, Failure):
             self.fail(call, outcome)
         elif not call.over:
-            self._end(call)
-            self._emit(ToHost(self._answer_pieces(call, outcome, edits)))
+            self.end(call)
+            self.emit(ToHost(self._answer_pieces(call, outcome, edits)))
 
     def _answer_pieces(self, call: Call, answer: Frame, edits: Sequence[Edit]) -> tuple[Piece, ...]:
         if answer.id != call.id:
@@ -335,31 +343,26 @@ class Proxy:
     def answer(self, call: Call, result: bytes) -> None:
         """Answer a request with a result of ours."""
         if not call.over:
-            self._end(call)
-            self._emit(ToHost((result_line(call.id, result),)))
+            self.end(call)
+            self.emit(ToHost((result_line(call.id, result),)))
 
     def fail(self, call: Call, failure: Failure) -> None:
         """Answer a request that cannot be served."""
         if call.over:
             return
-        self._end(call)
+        self.end(call)
         if call.tool_name:
             text = failure.text + " The call may have taken effect."
-            self._emit(ToHost((result_line(call.id, failed_call(text, call.modern)),)))
+            self.emit(ToHost((result_line(call.id, failed_call(text, call.modern)),)))
         else:
-            self._emit(ToHost((error_line(call.id, failure),)))
+            self.emit(ToHost((error_line(call.id, failure),)))
 
-    def _end(self, call: Call) -> None:
+    def end(self, call: Call) -> None:
+        """The request is answered, or given up."""
         call.over = True
         ident = same_id(call.id)
         if self._calls.get(ident) is call:
             del self._calls[ident]
-
-    def tell_host(self, line: bytes) -> None:
-        self._emit(ToHost((line,)))
-
-    def tell_server(self, link: Link, line: bytes) -> None:
-        self._emit(ToServer(link.name, (line,)))
 
 
 def _is_capturable(answer: Frame) -> bool:

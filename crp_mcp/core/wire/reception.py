@@ -1,0 +1,141 @@
+"""How many servers are opened for one host: every one greeted or asked in the host's era, one answer to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .answers import METHOD_NOT_FOUND, REQUEST_TIMEOUT, Failure, notification_line
+from .commands import Close, Log, ToHost
+from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
+from .frame import Frame
+from .gather import Gather, Gathered
+from .link import Link, Outcome
+from .opening import discover_result, initialize_result, read_result
+from .proxy import Call, Proxy
+
+OPENING_SECONDS = 25.0
+"""Servers that have not answered by then are left out of `initialize`; they are announced when they come."""
+PROBE_SECONDS = 8.0
+"""The common client gives up its own probe after ten."""
+
+
+class Reception:
+    """What each server said of itself, and the host's own opening request while it waits for them."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+        self._links = proxy.links
+        self._info: dict[str, dict[str, Any]] = {}
+        self._spoken: dict[str, str] = {}
+        """The era each running server was opened in."""
+        self._call: Call | None = None
+        self._awaited: set[str] = set()
+        self.until: float | None = None
+        """When the host is answered without those that are still missing."""
+
+    def offers(self, server: str, capability: str) -> bool:
+        """Whether a server says it has this, or has not said anything."""
+        capabilities = self._info.get(server, {}).get("capabilities")
+        return not isinstance(capabilities, dict) or capability in capabilities
+
+    # -- handshake -----------------------------------------------------------------------------------------------
+
+    def initialize(self, call: Call, now: float) -> None:
+        self._call, self.until = call, now + OPENING_SECONDS
+        self._proxy.initialized = False
+        willing = {name: link for name, link in self._links.items() if link.rules.era != MODERN}
+        for name in self._links.keys() - willing.keys():
+            self._left_out(name, f"it is configured for protocol {MODERN}. {NO_BRIDGE}")
+        self._awaited = set(willing)
+        for name, link in willing.items():
+            self._reopen_if(name, MODERN, now)
+            self._spoken[name] = HANDSHAKE
+            link.on_greeted = self._greeted
+            link.greet(_params(call), now)
+        self._answer()
+
+    def _reopen_if(self, name: str, era: str, now: float) -> None:
+        """A connection that was opened in the other era cannot change it."""
+        if self._spoken.get(name) == era and self._links[name].state == "open":
+            self._proxy.emit(Close(name))
+            self._links[name].closed("is started again in the other protocol era", now)
+
+    def _left_out(self, name: str, reason: str) -> None:
+        self._proxy.emit(Log("error", "server_left_out", {"server": name, "reason": reason}))
+
+    def _greeted(self, link: Link, outcome: Outcome, now: float) -> None:
+        late = link.name not in self._awaited and self._call is None
+        self._awaited.discard(link.name)
+        if isinstance(outcome, Frame):
+            result = outcome.top_piece("result")
+            known = link.name in self._info
+            self._info[link.name] = read_result(result if isinstance(result, bytes) else None)
+            if self._proxy.initialized:
+                link.start_session(now)
+            if late and not known:
+                self._announce()
+        else:
+            self._left_out(link.name, outcome.text)
+        self._answer()
+
+    def _announce(self) -> None:
+        """The lists have grown since the host was answered."""
+        for what in ("tools", "prompts", "resources"):
+            if what == "tools" or any(self.offers(name, what) for name in self._info):
+                self._proxy.emit(ToHost((notification_line(f"notifications/{what}/list_changed"),)))
+
+    def _answer(self) -> None:
+        if self._call is not None and not self._awaited:
+            call, self._call, self.until = self._call, None, None
+            self._proxy.answer(call, initialize_result(_params(call), self._info, self._proxy.own))
+
+    def expire(self, now: float) -> None:
+        """Answer without those that take too long."""
+        if self.until is not None and now >= self.until:
+            for name in self._awaited:
+                self._left_out(name, f"it did not answer within {OPENING_SECONDS:g} s")
+            self._awaited = set()
+            self._answer()
+
+    # -- 2026-07-28 ----------------------------------------------------------------------------------------------
+
+    def discover(self, call: Call, now: float) -> None:
+        fixed = [name for name, link in self._links.items() if link.rules.era == HANDSHAKE]
+        if fixed:
+            self._refuse(call, fixed)
+            return
+        for name, link in self._links.items():
+            self._reopen_if(name, HANDSHAKE, now)
+            link.greeting = None
+            self._spoken[name] = MODERN
+        ask = Gather(call, self._links.values(), "server/discover", self._discovered_by(call), seconds=PROBE_SECONDS)
+        ask.start(now)
+
+    def _discovered_by(self, call: Call) -> Any:
+        return lambda found, now: self._discovered(call, found)
+
+    def _discovered(self, call: Call, found: dict[str, Gathered]) -> None:
+        unwilling = [name for name, answer in found.items() if answer.refusal is not None or _is_silent(answer)]
+        if unwilling:
+            for name in unwilling:
+                # Whoever refused has not committed itself: it can still be greeted on the same connection.
+                self._spoken.pop(name, None)
+            self._refuse(call, unwilling)
+            return
+        self._info = {name: read_result(answer.results[0]) for name, answer in found.items() if answer.results}
+        self._proxy.answer(call, discover_result(self._info, self._proxy.own))
+
+    def _refuse(self, call: Call, names: Sequence[str]) -> None:
+        """An error that makes a host of both eras fall back to the handshake, and tells others why."""
+        text = f"Not every server speaks protocol {MODERN}: {', '.join(names)}. {NO_BRIDGE}"
+        self._proxy.fail(call, Failure(METHOD_NOT_FOUND, text, {"supported": list(HANDSHAKE_VERSIONS)}))
+
+
+def _params(call: Call) -> bytes:
+    params = call.frame.top_piece("params")
+    return params if isinstance(params, bytes) else b"{}"
+
+
+def _is_silent(answer: Gathered) -> bool:
+    return answer.failure is not None and answer.failure.code == REQUEST_TIMEOUT

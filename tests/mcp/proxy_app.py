@@ -1,0 +1,88 @@
+"""The proxy alone, for tests: `proxy_app.py SETTINGS_JSON`, with a relay that does what the settings say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from crp_mcp.mcp.spec import UpstreamSpec
+from crp_mcp.mcp.stdio import run_stdio, start_servers
+
+
+class NullRelay:
+    """Records nothing. `replace`: results longer than so many bytes become a short one; `own`: has a tool of its own."""
+
+    def __init__(self, settings: dict) -> None:
+        self._replace = settings.get("replace")
+        self._own = settings.get("own", False)
+        self._passthrough = settings.get("passthrough", [])
+        self._broken = settings.get("broken", False)
+
+    def instructions(self) -> str:
+        return "Large results are summarised; read them with scratch_get." if self._own else ""
+
+    def own_tools(self) -> list[dict]:
+        if not self._own:
+            return []
+        return [{"name": name, "inputSchema": {"type": "object"}} for name in ("scratch_get", "scratch_list")]
+
+    def policy(self, server: str, tool: str, definition: object) -> object:
+        from crp_mcp.core.model import ToolPolicy
+
+        return ToolPolicy(passthrough=self._replace is None or tool in self._passthrough)
+
+    async def capture(self, call, raw) -> bytes | None:  # noqa: ANN001
+        if self._broken:
+            raise OSError("disk full")
+        if self._replace is None or raw.size <= self._replace or call.call.tool in self._passthrough:
+            return None
+        if raw.data is None:
+            with open(raw.spool, "rb") as file:
+                file.seek(raw.start)
+                assert file.read(1) == b"{"
+                file.seek(raw.end - 1)
+                assert file.read(1) == b"}"
+        text = f"summary of {raw.size} bytes of {call.server}:{call.call.tool}"
+        result = {
+            "content": [{"type": "text", "text": text}],
+            "seen": [call.call.arguments, dict(call.meta), call.modern],
+        }
+        return json.dumps({**result, **({"resultType": "complete"} if call.modern else {})}).encode()
+
+    async def call_tool(self, name: str, arguments: dict, meta: dict, modern: bool) -> dict:
+        if name == "scratch_list":
+            await asyncio.sleep(30)
+        print("a stray print of ours")
+        return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
+
+    def resource_templates(self) -> list[dict]:
+        return [{"uriTemplate": "scratch://{scratch_id}", "name": "entry"}] if self._own else []
+
+    def owns_uri(self, uri: str) -> bool:
+        return self._own and uri.startswith("scratch://")
+
+    async def read_resource(self, uri: str, meta: dict, modern: bool) -> dict:
+        from crp_mcp.errors import NotFound
+
+        if uri.endswith("none"):
+            raise NotFound(f"{uri} does not exist")
+        return {"contents": [{"uri": uri, "text": "ours"}]}
+
+    async def complete(self, params: dict) -> dict:
+        return {"completion": {"values": ["scratch_sql_001"]}}
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    specs = [UpstreamSpec(**{**spec, "argv": tuple(spec["argv"])}) for spec in settings["servers"]]
+    started = start_servers(specs)
+    relay = NullRelay(settings)
+    spool = Path(settings["spool"])
+    sys.exit(
+        asyncio.run(run_stdio(specs, relay, in_place=settings.get("in_place", False), spool_dir=spool, started=started))
+    )
+
+
+main()
