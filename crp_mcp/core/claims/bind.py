@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .document import Column
+from .lexicon import ROW_NOUNS
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .scene import Cond, Scene, number_rows, number_sql
-from .words import fold
+from .words import stem
 
 MONEY = frozenset(
-    "price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge earn prize paid pay value budget spend profit sale".split()
+    stem(w)
+    for w in "price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge earn prize paid pay value budget spend profit sale".split()
 )
 Option = tuple[Cond, frozenset[int], float]
 """A condition, the chunks it explains, and how doubtful it is."""
@@ -22,6 +24,9 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
     qty = chunk.qty
     assert qty is not None
     out: list[Option] = []
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    if following is not None and following.is_plain and following.words[0].stem in ROW_NOUNS and qty.unit == "":
+        return out
     money = (
         [c for c in scene.table.columns if c.values() is not None and (c.unit == "$" or set(c.words) & MONEY)]
         if qty.unit == "$"
@@ -45,7 +50,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
 def _plural_of(named: Chunk) -> bool:
     """`11 games` over a column `game`: so many of them, not that one."""
     word = named.words[-1]
-    return word.low.endswith("s") and word.low != word.stem and not any(word.low in fold(r.column.name) for r in named.columns)
+    return word.low.endswith("s") and word.low != word.stem and any(r.column.is_serial for r in named.columns)
 
 
 def _wider(named: Column, other: Column) -> bool:

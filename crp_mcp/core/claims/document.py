@@ -15,6 +15,7 @@ from .numbers import Number, cell_number
 from .words import fold, keys, name_words, stem
 
 Cell = str | int | float | bool | None
+_YEARLY = frozenset(stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut"))
 NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
 
 
@@ -100,7 +101,7 @@ class Column:
             return False
         if self.is_number:
             years = sum(year_of(n) is not None for n in self.numbers)
-            named = bool({"year", "season", "date", "since", "founded", "established"} & set(self.words))
+            named = bool(_YEARLY & set(self.words))
             return years == self.filled and (named or "" in self.words)
         found = sum(d is not None for d in self.dates)
         return found >= 0.6 * self.filled

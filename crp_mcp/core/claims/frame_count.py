@@ -207,7 +207,7 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
         if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
             continue
         if chunk.columns and chunk.at not in scene.bound:
-            return chunk, 0.6 if _numeric(chunk) and not _row_noun(scene, chunk) else 0.0
+            return chunk, 0.6 if _numeric(chunk) and not _row_noun(scene, chunk) and not _numbered(chunk) else 0.0
         if chunk.values:
             return chunk, 0.0
         if not chunk.is_plain or chunk.low in ("of", "the", "out", "other", "a", "an", "such", "so", "far", "-"):
@@ -220,6 +220,11 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
         if chunk.low in _END_OF_NOUN:
             return None, 0.1
     return None, 0.3
+
+
+def _numbered(chunk: Chunk) -> bool:
+    """Whether the noun is a column whose numbers name the rows (`round` 1, 2, 3)."""
+    return any(r.column.is_serial for r in chunk.columns)
 
 
 def _numeric(chunk: Chunk) -> bool:

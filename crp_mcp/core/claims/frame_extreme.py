@@ -14,8 +14,9 @@ from .numbers import Number, Quantity, agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
 from .scene import Mention, Scene, Selection, quote
+from .words import stem
 
-_LOW_IS_GOOD = frozenset(("rank", "place", "position", "pos", "finish", "to", "time", "standing"))
+_LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "time", "standing"))
 _AGG = {"avg": "AVG", "sum": "SUM", "median": "MEDIAN", "max": "MAX", "min": "MIN"}
 
 
@@ -287,12 +288,13 @@ def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
             if any(c.column is ref.column for c in selection.conds):
                 continue
             found = aggregate(ref.column, selection.rows, op.op)
+            counted = frozenset(c.at for c in scene.numbers if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1)
             for number in scene.numbers:
-                if found is None or number.qty is None:
+                if found is None or number.qty is None or number.at in counted:
                     continue
                 holds = agrees(number.qty, _tidy(found))
                 sql = f"SELECT {_AGG[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
-                used = selection.used | {op.at, chunk.at, number.at}
+                used = selection.used | {op.at, chunk.at, number.at} | counted
                 doubt = (
                     0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
                 )

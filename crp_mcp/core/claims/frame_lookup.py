@@ -65,7 +65,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             sql = f"SELECT * FROM {{table}} WHERE {where}"
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
             if record:
-                cost += sum(0.5 for c in every if not _is_named(scene, c))
+                cost += sum(0.36 for c in every if not _is_named(scene, c))
             spent = selection.used | used | nots | _named(scene, every)
             kind, found = _difference(scene, every)
             yield Reading("lookup", holds, frozenset(spent), sql, found if not rows else f"{len(rows)} such rows", ", ".join(c.text for c in every),

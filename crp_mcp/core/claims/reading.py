@@ -9,6 +9,7 @@ from .lexicon import TURNS
 from .model import Distortion
 from .parse import Chunk
 from .scene import Scene, bare_year, scene_setting
+from .words import STOP
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ _OP_COST = {
     "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.3, "each": 0.2,
 }  # fmt: skip
 _TOPIC_LEADS = frozenset("in at of during for from on by throughout within across".split())
-_DETERMINERS = frozenset("the a an his her their its this that these those our your my".split())
+_DETERMINERS = frozenset("the a an his her their its this that these those our your my each every all".split())
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
 _INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
 
@@ -48,7 +49,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
         if chunk.at in spent or chunk.at in scene.bound:
             continue
         if chunk.when:
-            cost += 0.2 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
+            cost += 0.05 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
         elif chunk.qty:
             cost += 2.5
         elif chunk.columns:
@@ -74,7 +75,7 @@ def _mentions_cost(scene: Scene, spent: set[int]) -> float:
 def _op_cost(scene: Scene, chunk: Chunk) -> float:
     following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
     if chunk.low in ("top", "best", "more", "most") and following is not None and following.is_content:
-        return 0.8
+        return 0.15 if _topical(scene, chunk.at) else 0.8
     return _OP_COST.get(chunk.op, 1.0)
 
 
@@ -84,7 +85,7 @@ def _runs(scene: Scene, spent: set[int]) -> Iterator[list[Chunk]]:
     for chunk in scene.chunks:
         if chunk.is_content and chunk.at not in spent and not _known(scene, chunk):
             run.append(chunk)
-        elif not (run and (chunk.low in _INSIDE or (chunk.when and chunk.at not in spent))):
+        elif not (run and (chunk.low in _INSIDE or chunk.when or (chunk.is_plain and chunk.low not in STOP))):
             if run:
                 yield run
             run = []
@@ -104,10 +105,10 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 2.0
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
-    if _extends_name(scene, run, spent):
-        return 0.2
+    if (name := _extends_name(scene, run, spent)) is not None:
+        return 0.2 if name.is_exact else 0.4
     if _topical(scene, run[0].at):
-        return 0.2 + 0.03 * (len(run) - 1)
+        return 0.1 + 0.02 * (len(run) - 1)
     if all(_verbal(c) for c in run):
         return 0.3
     if len(run) == 1 and _by_column(scene, run[0].at, spent):
@@ -119,15 +120,16 @@ def _verbal(chunk: Chunk) -> bool:
     return chunk.low.endswith(("ed", "ing", "ly")) and len(chunk.low) > 4
 
 
-def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> bool:
-    """Whether the words stand right beside a name that is used and look like a part of it."""
+def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> Chunk | None:
+    """The used name that the words stand right beside and look like a part of."""
     cased = any(c.text[:1].isupper() for c in scene.chunks if c.words[0].start)
     if cased and not any(c.text[:1].isupper() for c in run):
-        return False
+        return None
     for at in (run[0].at - 1, run[-1].at + 1, run[-1].at + 2):
         if 0 <= at < len(scene.chunks) and scene.chunks[at].values and at in spent:
-            return at != run[-1].at + 2 or scene.chunks[at - 1].low in ("'s", "'", "s", ",")
-    return False
+            if at != run[-1].at + 2 or scene.chunks[at - 1].low in ("'s", "'", "s", ","):
+                return scene.chunks[at]
+    return None
 
 
 def _by_column(scene: Scene, at: int, spent: set[int]) -> bool:
@@ -138,8 +140,7 @@ def _topical(scene: Scene, at: int) -> bool:
     """Whether a stretch only sets the scene: after a preposition, or as the clause's first words."""
     index = at - 1
     while index >= 0 and (
-        scene.chunks[index].low in _DETERMINERS
-        or (scene.chunks[index].when and scene.chunks[index].at not in scene.bound)
+        scene.chunks[index].low in _DETERMINERS or scene.chunks[index].when
     ):
         index -= 1
     return index < 0 or scene.chunks[index].low in _TOPIC_LEADS

@@ -12,6 +12,7 @@ from .document import Column, Table
 from .link import ColumnRef
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk, Parse
+from .words import stem
 
 MAX_COMBINATIONS = 24
 SKIPPED = 0.3
@@ -101,7 +102,8 @@ class Scene:
         out = []
         for chunk in self.columns:
             gap = chunk.at - at
-            if 0 <= gap <= after or -before <= gap < 0:
+            per = chunk.at > 0 and self.chunks[chunk.at - 1].low == "per"
+            if not per and (0 <= gap <= after or -before <= gap < 0):
                 for ref in chunk.columns:
                     out.append((chunk, ref, (abs(gap) - 1) * 0.03 + (1 - ref.quality) * 0.5 + (0.05 if gap < 0 else 0)))
         return sorted(out, key=lambda x: x[2])
@@ -192,7 +194,7 @@ def _ordinal_rows(parse: Parse) -> list[Mention]:
     return out
 
 
-_RANKS = frozenset(("rank", "place", "position", "pos", "finish", "standing"))
+_RANKS = frozenset(stem(w) for w in ("rank", "ranking", "place", "position", "pos", "finish", "standing"))
 
 
 def _ranked(parse: Parse, chunk: Chunk, out: list[Mention]) -> bool:
@@ -274,6 +276,9 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
         options += _date_and_time(parse.table, group) or _date_conds(parse.table, group)
     if not options:
         return None
+    told = {r.column.position for c in parse.chunks if c.columns and c.at not in used for r in c.columns if r.quality >= 0.9}
+    if any(o.column.position in told for o in options):
+        options = [o if o.column.position in told else replace(o, cost=o.cost + 0.4) for o in options]
     if beside and (close := [o for o in options if o.column in [r.column for r in beside.columns]]):
         options = close
         used.add(beside.at)
@@ -307,14 +312,20 @@ _LEADS = frozenset("in of during the for since at by 's from".split())
 
 
 def bare_year(chunk: Chunk) -> bool:
-    """Whether a chunk is a lone year."""
+    """Whether a chunk is a lone year, or a season over two."""
     when = chunk.when
-    return when is not None and when.year is not None and when.month is None and not when.has_time and when.compare == "eq" and (when.year_end is None or when.year_end == when.year + 1)
+    if when is None or when.year is None or when.month is not None or when.has_time:
+        return False
+    season = when.compare == "between" and when.until is not None and when.until.year == when.year + 1
+    return (when.compare == "eq" or season) and when.year_end in (None, when.year + 1)
 
 
 def scene_setting(parse: Parse, at: int) -> bool:
     """Whether a year stands where it only says when (`in the 1998 …`, `the 2005 team`)."""
-    return at == 0 or parse.chunks[at - 1].low in _LEADS
+    index = at - 1
+    while index >= 0 and parse.chunks[index].low in ("the", "their", "its", "his", "her", "this"):
+        index -= 1
+    return index < 0 or index < at - 1 or parse.chunks[index].low in _LEADS
 
 
 def _beside(parse: Parse, first: int, last: int) -> Chunk | None:
@@ -358,9 +369,9 @@ def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
 def _date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
     out = []
     for column in table.columns:
-        if not column.is_date and not (column.is_number and _yearly(group)):
+        if table.kind != "record" and not column.is_date and not (column.is_number and _yearly(group)):
             continue
-        members = [date_rows(column, c.when) for c in group if c.when]
+        members = [date_rows(column, c.when, embedded=table.kind == "record") for c in group if c.when]
         if all(m is None for m in members):
             continue
         rows = frozenset().union(*(m for m in members if m))
@@ -398,15 +409,14 @@ def _yearly(group: Sequence[Chunk]) -> bool:
     return all(c.when and c.when.year and not c.when.month for c in group)
 
 
-def date_rows(column: Column, when: When) -> frozenset[int] | None:
+def date_rows(column: Column, when: When, *, embedded: bool = False) -> frozenset[int] | None:
     """Rows of a date column inside what was stated; None when they have no field in common."""
     found, known = set(), False
-    for row, cell in enumerate(column.dates):
-        if cell is None:
-            continue
-        hit = matches(when, cell)
-        known = known or hit is not None
-        if hit:
+    cells = column.embedded_dates if embedded and not any(column.dates) else [(d,) if d else () for d in column.dates]
+    for row, cell in enumerate(cells):
+        hits = [matches(when, d) for d in cell]
+        known = known or any(h is not None for h in hits)
+        if any(hits):
             found.add(row)
     return frozenset(found) if known else None
 
@@ -506,7 +516,7 @@ def _holder(parse: Parse, number: Chunk) -> Chunk | None:
     if index >= 0 and chunks[index].columns and chunks[index].op in ("", "sum", "percent"):
         between = {c.low for c in chunks[index + 1 : at]}
         exact = all(r.column.is_number for r in chunks[index].columns)
-        of = at + 1 < len(chunks) and chunks[at + 1].low == "of"
+        of = at + 1 < len(chunks) and chunks[at + 1].low in ("of", "out")
         if ((gap == 0 and exact and not of) or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
         ) and not _superlative(parse, index):
             return chunks[index]

@@ -129,7 +129,7 @@ STOP = frozenset(
     about over under up out off per via through during between among against after before since until upon
     such same other another others else own very more most less least fewer fewest much many several few own rather
     because due given including include included let that's there's he's she's i've we've you've i'd we'd you'd i'm
-    one ones them themselves itself himself herself having well now today currently yes okay ok please sorry
+    one ones them themselves itself himself herself having well now today currently back yes okay ok please sorry
     re ve ll d s t etc eg ie vs respectively overall total""".split()
 )
 """Words that say how things relate; what they mean is read by the frames, so none needs a counterpart in the data."""
