@@ -151,7 +151,7 @@ def test_every_capture_carries_a_receipt_that_verifies(at: Bench) -> None:
         keys=keyring.public_keys(),
         verify_signature=keyring.verify,
         now=int(at.clock()),
-        leaves=[leaf.body for leaf in stored.leaves],
+        leaves=stored.leaves,
         output_hash="sha256:" + hashlib.sha256(texts(outcome.result)[0].encode()).hexdigest(),
     )
     assert found.items is not None
