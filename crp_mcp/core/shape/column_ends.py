@@ -73,9 +73,9 @@ class Ends:
         keys = reading.key(found[0]), reading.key(found[1])
         try:
             if self._text_low is None or keys[0] < self._text_low[0]:
-                self._text_low = keys[0], str(found[0])
+                self._text_low = keys[0], found[0].strip(" ")
             if self._text_high is None or keys[1] > self._text_high[0]:
-                self._text_high = keys[1], str(found[1])
+                self._text_high = keys[1], found[1].strip(" ")
         except TypeError:
             self._unordered = True
 

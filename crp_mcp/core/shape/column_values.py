@@ -52,7 +52,7 @@ _LAST, _LAST_SIX = itemgetter(-1), itemgetter(slice(-6, None))
 
 def number_key(text: str) -> int | Decimal:
     """Value of a number literal, exact."""
-    return int(text) if text.lstrip("+-").isdecimal() else Decimal(text)
+    return int(text) if text.strip(" +-").isdecimal() else Decimal(text)
 
 
 def _amount_key(text: str) -> Decimal:
@@ -68,7 +68,7 @@ def _date_key(pattern: str) -> Callable[[str], Any]:
     match = re.compile(pattern, re.ASCII).fullmatch
 
     def key(text: str) -> Any:
-        found = match(text)
+        found = match(text.strip(" "))
         if found is None:
             raise ValueError(text)
         return _moment(found.groupdict())
@@ -93,7 +93,7 @@ def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
 
 def _reading(type_: str, pattern: str, key: Callable[[str], Any] | None = None, plain_order: bool = False) -> Reading:
     free = re.sub(r"\(\?P<\w+>", "(?:", pattern)
-    one, many = re.compile(free, re.ASCII), re.compile(rf"(?:{free}\n)+", re.ASCII)
+    one, many = re.compile(rf" *(?:{free}) *", re.ASCII), re.compile(rf"(?: *(?:{free}) *\n)+", re.ASCII)
     return Reading(type_, one, many, key or _date_key(pattern), plain_order)
 
 
@@ -123,7 +123,8 @@ _DAY_FIRST, _MONTH_FIRST = (
 
 
 _LOOKS = re.compile(
-    r"(?=.{0,60}$)(?:[-+.\d$€£¥]|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:.*[\dZCTMm.%])?$"
+    r"(?=.{0,60}$) *(?:[-+.\d$€£¥]|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r"(?:.*[\dZCTMm.%])? *$"
 )
 """Cheap first look: begins and ends as some number or date does."""
 
@@ -201,7 +202,7 @@ def extremes(reading: Reading, texts: Sequence[str]) -> tuple[str, str] | None:
 
 def _sort_as_texts(texts: Sequence[str]) -> bool:
     """Year-first dates of one length sort as texts, unless their zones differ."""
-    if len(set(map(len, texts))) > 1:
+    if len(set(map(len, texts))) > 1 or any(text[0] == " " or text[-1] == " " for text in texts):
         return False
     joined = "".join(texts)
     if "+" not in joined and joined.count("-") <= 2 * len(texts) and not any(mark in joined for mark in "ZUG"):

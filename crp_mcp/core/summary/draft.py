@@ -9,7 +9,7 @@ from crp_mcp.core.model import CountTokens
 
 PREFIX = "| "
 """Begins every line but the first: no line of the data can be taken for one of ours."""
-_MOST_BYTES = 12
+_MOST_BYTES = 8
 """Bytes a token above which a text is taken for too long without being counted. Dense data has 2 to 5."""
 
 

@@ -16,21 +16,15 @@ from .facts import about, column_line, notes, plural, value_text
 _RAW = 'scratch_get(view="raw")'
 _CUT = 500
 """Characters at which lines in a shape may have been cut."""
+_TRIMMED = 60
+"""Spaces that may have been stripped from a line that was cut."""
 _GREP = ("scratch_get(grep=…)", _RAW)
 
 
 def text_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     """Drafts of a text: levels and error lines first, then how it begins, headings, names, its end."""
-    sizes = [
-        (240, 24, 12, 5),
-        (240, 16, 12, 4),
-        (200, 16, 10, 3),
-        (160, 12, 8, 2),
-        (160, 10, 8, 1),
-        (120, 8, 6, 1),
-        (120, 6, 6, 0),
-    ]
-    sizes += [(100, 4, 4, 0), (80, 3, 3, 0), (60, 2, 2, 0), (48, 1, 0, 0), (32, 0, 0, 0), (0, 0, 0, 0)]
+    sizes = [(240, 24, 12, 5), (240, 16, 8, 5), (200, 12, 6, 4), (160, 10, 5, 3), (140, 8, 4, 2), (120, 8, 4, 1)]
+    sizes += [(120, 6, 4, 0), (100, 4, 4, 0), (80, 3, 3, 0), (60, 2, 2, 0), (48, 1, 0, 0), (32, 0, 0, 0), (0, 0, 0, 0)]
     head = _strings(shape.text.get("head"))
     steps: list[Step] = [partial(_text, shape, *size) for size in sizes]
     if head and shape.text.get("lines") == len(head) and max(map(len, head)) < _CUT and not shape.partial:
@@ -54,13 +48,14 @@ def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> 
         lines += _beginning(str(fact.get("first_sentence") or ""), head, width, edge)
         lines += _listed("headings", _strings(fact.get("headings")), headings, min(width, 60))
         lines += _listed("names in it", _strings(fact.get("entities")), entities, min(width, 60))
-    if edge and tail and tail[-1] not in head[:edge]:
+    # A line that long is a piece of one, cut at both ends, and not the end of the text.
+    if edge and tail and len(tail[-1]) < _CUT and fact.get("lines") != 1 and tail[-1] not in head[:edge]:
         lines.append(f"last line: {beginning(tail[-1], width)}")
     return Draft(_measured(shape), _GREP, tuple(lines))
 
 
 def _beginning(sentence: str, head: Sequence[str], width: int, edge: int) -> list[str]:
-    """The first sentence and the first lines; the lines alone where they begin with it or it is only them run together."""
+    """The first sentence and the first lines; the lines alone where it is only those run together."""
     lead, first = " ".join(sentence.split())[:80], " ".join(head[0].strip(" \t#>*-").split())[:80] if head else ""
     if edge > 1 and head and (not lead or first.startswith(lead) or lead.startswith(first)):
         return [f"begins: {beginning(head[0], width)}", *(f"  {beginning(line, width)}" for line in head[1:edge])]
@@ -89,8 +84,20 @@ def _log_lines(fact: Mapping[str, Any], width: int) -> list[str]:
         )
     for key, said in (("first_error", "first error"), ("last_error", "last error")):
         if fact.get(key):
-            lines.append(f"{said}: {ends(str(fact[key]), width)}")
+            lines.append(f"{said}: {_excerpt(str(fact[key]), width)}")
     return lines
+
+
+def _excerpt(line: str, width: int) -> str:
+    """A line of a log, or what of it stands in the shape: then without the pieces of words at its ends."""
+    if len(line) < _CUT - _TRIMMED:
+        return ends(line, width)
+    words = line.split(" ")
+    return (
+        f"…{beginning(' '.join(words[1:-1]), width).rstrip('…')}…"
+        if len(words) > 2
+        else f"({len(line)} characters and more)"
+    )
 
 
 def _listed(said: str, texts: Sequence[str], most: int, width: int) -> list[str]:
@@ -98,7 +105,8 @@ def _listed(said: str, texts: Sequence[str], most: int, width: int) -> list[str]
         return []
     left = len(texts) - most
     return [
-        f"{said}: {'; '.join(short(text, width) for text in texts[:most])}" + (f"; and {left} more" if left > 0 else "")
+        f"{said}: {'; '.join(beginning(text, width) for text in texts[:most])}"
+        + (f"; and {left} more" if left > 0 else "")
     ]
 
 
@@ -179,8 +187,8 @@ def _empty(shape: Shape, columns: int, beside: int) -> Draft:
         names = [column_line(column, None, 0) for column in shape.columns[:columns]]
         left = len(shape.columns) - len(names)
         lines.append(f"columns: {', '.join(names)}" + (f", and {left} more" if left > 0 else ""))
-    total = f"; UPSTREAM PARTIAL: total {shape.rows_total:,}" if shape.rows_total else ""
-    return Draft(f"returned 0 rows{total}", (_RAW,), tuple(lines))
+    more = f"UPSTREAM PARTIAL: total {shape.rows_total:,}, " if shape.rows_total else ""
+    return Draft(f"{more}returned 0 rows", (_RAW,), tuple(lines))
 
 
 def binary_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
