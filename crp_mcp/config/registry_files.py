@@ -61,13 +61,22 @@ def load_registry(paths: Sequence[Path] = (), *, cache: Path | None = None) -> R
 
 
 class LiveRegistry:
-    """A registry that follows its files. A broken edit leaves the last good one in force; `problem` says why."""
+    """A registry that follows its files. A broken edit leaves the last good one in force; `problem` says why.
 
-    def __init__(self, paths: Sequence[Path] = (), *, cache: Path | None = None) -> None:
+    A file that is broken from the start raises ConfigError. With `strict` off the shipped registry is in force until
+    it is mended: for who only asks how to show tools, never for who stores results.
+    """
+
+    def __init__(self, paths: Sequence[Path] = (), *, cache: Path | None = None, strict: bool = True) -> None:
         self._paths, self._cache = tuple(paths), cache
         self._stamps = self._look()
-        self.registry = load_registry(self._paths, cache=cache)
         self.problem: str | None = None
+        try:
+            self.registry = load_registry(self._paths, cache=cache)
+        except ConfigError as problem:
+            if strict:
+                raise
+            self.registry, self.problem = load_registry(cache=cache), str(problem)
 
     def changed(self) -> bool:
         """Whether a file is not the one last read: one stat for each, cheap enough for every call."""

@@ -113,6 +113,18 @@ def test_a_live_registry_follows_its_file(tmp_path: Path):
     assert (live.current().policy("s", "x").ttl, live.problem) == (before, None)
 
 
+def test_a_file_broken_from_the_start(tmp_path: Path):
+    """Who stores results is refused; who only shows tools goes on with the shipped registry until it is mended."""
+    path = write(tmp_path, "tools: nonsense\n")
+    with pytest.raises(ConfigError):
+        LiveRegistry([path])
+    live = LiveRegistry([path], strict=False)
+    assert live.problem is not None
+    assert live.current().policy("s", "read_query") == load_registry().policy("s", "read_query")
+    write(tmp_path, 'tools:\n  - {match: "*:x", ttl: 7}\n')
+    assert (live.current().policy("s", "x").ttl, live.problem) == (7, None)
+
+
 def test_which_files_count(tmp_path: Path):
     """A named file comes before $CRP_MCP_REGISTRY, that before the user's usual one; a named one must exist."""
     named, other = write(tmp_path, "", "a.yaml"), write(tmp_path, "", "b.yaml")
