@@ -47,6 +47,11 @@ class Port:
         """A call is on its way to an upstream: have the worker ready when its result comes."""
         self._worker.warm()
 
+    @property
+    def worker_pid(self) -> int | None:
+        """Process id of the running worker."""
+        return self._worker.pid
+
     def instructions(self) -> str:
         return INSTRUCTIONS if self._tools else ""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
+import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ QUICK_DEATH = 2.0
 MAX_QUICK_DEATHS = 3
 COOL_DOWN = 5.0
 EXIT_GRACE = 3.0
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class WorkerFailed(CaptureFailed):
@@ -43,9 +46,20 @@ class _Running:
         self.reader: asyncio.Task[None] | None = None
 
     def kill(self) -> None:
+        # Not Process.kill: that polls first, and the child watcher then misses a child that had just ended.
         if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
+                os.kill(self.process.pid, KILL)
+
+    async def end(self) -> None:
+        """Close what still is open, and wait until the process is gone."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            await asyncio.wait_for(self.process.wait(), EXIT_GRACE)
+        except TimeoutError:
+            self.kill()
+            await self.process.wait()
 
 
 class WorkerClient:
@@ -55,6 +69,8 @@ class WorkerClient:
         self._argv = list(argv)
         self._env = dict(env) if env is not None else None
         self._running: _Running | None = None
+        self._last: _Running | None = None
+        """The worker before, which may still be ending."""
         self._starting: asyncio.Task[_Running] | None = None
         self._ids = itertools.count(1)
         self._write_lock = asyncio.Lock()
@@ -98,16 +114,10 @@ class WorkerClient:
         if self._starting is not None:
             with contextlib.suppress(WorkerFailed, TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._starting), EXIT_GRACE)
-        running = self._running
+        running = self._running or self._last
         if running is None:
             return
-        assert running.process.stdin is not None
-        running.process.stdin.close()
-        try:
-            await asyncio.wait_for(running.process.wait(), EXIT_GRACE)
-        except TimeoutError:
-            running.kill()
-            await running.process.wait()
+        await running.end()
         if running.reader is not None:
             await running.reader
 
@@ -160,14 +170,17 @@ class WorkerClient:
                 future = running.pending.get(header.get("id", 0))
                 if future is not None and not future.done():
                     future.set_result((header, blob))
-        except (asyncio.IncompleteReadError, BadFrame, ConnectionError, orjson.JSONDecodeError):
+        except (BadFrame, orjson.JSONDecodeError):
             running.kill()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # it ended, or is about to
         finally:
             self._bury(running)
+            await running.end()
 
     def _bury(self, running: _Running) -> None:
         if self._running is running:
-            self._running = None
+            self._running, self._last = None, running
         now = asyncio.get_running_loop().time()
         self._quick_deaths = self._quick_deaths + 1 if now - running.born < QUICK_DEATH else 0
         if self._quick_deaths >= MAX_QUICK_DEATHS:
