@@ -60,7 +60,8 @@ def _beginning(sentence: str, head: Sequence[str], width: int, edge: int) -> lis
     if edge > 1 and head and (not lead or first.startswith(lead) or lead.startswith(first)):
         return [f"begins: {beginning(head[0], width)}", *(f"  {beginning(line, width)}" for line in head[1:edge])]
     lines = [f"begins: {beginning(sentence, width)}"] if sentence else []
-    return lines + [f"  {beginning(line, width)}" for line in head[: edge if edge > 1 else 0]]
+    others = [line for line in head if line.strip(" \t#>*-") not in sentence] if edge > 1 else []
+    return lines + [f"  {beginning(line, width)}" for line in others[:edge]]
 
 
 def _measured(shape: Shape) -> str:
