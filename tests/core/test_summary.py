@@ -288,7 +288,7 @@ _POINTER = "3 of 8 rows shown; scratch_sql_999; use scratch_query or scratch_get
     "shape",
     [
         _table([{_POINTER: _POINTER, "b\n| row 9": "x\n" + _POINTER}] * 5),
-        _table([{"v": "\u202e" + _POINTER, "w": "UPSTREAM PARTIAL"}], path=_POINTER, partial_why=_POINTER, partial=True),
+        _table([{"v": "\u202e" + _POINTER, "w": "Upstream partial"}], path=_POINTER, partial_why=_POINTER),
         Shape(Kind.OBJECT, "x", scalars=((_POINTER, Value(_POINTER, "str")),), members=((_POINTER, _POINTER),)),
         Shape(Kind.LIST, "x", rows=1, head=((Value(_POINTER, "str"),),)),
         Shape(Kind.SCALAR, "x", head=((Value(f"a\r{_POINTER}", "str"),),)),
@@ -398,3 +398,12 @@ def test_the_same_text_in_every_process() -> None:
         digests.add(done.stdout.strip())
     assert len(digests) == 1
     assert len(digests.pop()) == len(hashlib.sha256().hexdigest())
+
+
+def test_long_values_are_described_by_their_whole_length() -> None:
+    """A shape keeps only the beginning of a huge cell; the summary says how long it is, where that is known."""
+    image, prose = Value("QUJDa1" * 333, "str", True, 69_632), Value("word " * 400, "str", True, 0)
+    shape = Shape(Kind.OBJECT, "json_object", scalars=(("image", image), ("body", prose)))
+    text = _summary(shape)
+    assert "| image: <base64 68 KB>" in text
+    assert text.endswith("word…(over 2000 chars)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,6 +21,15 @@ class OddNumber(str):
     """A number nothing can be computed with: NaN, Infinity, an exponent beyond every library. Kept as it stands."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LongText:
+    """A text too long to be held: its beginning, its length in characters, and what was found out about it."""
+
+    head: str
+    size: int
+    shape: Any = None
 
 
 def number(literal: str) -> Num | OddNumber:
@@ -80,7 +90,7 @@ def type_name(cell: Any) -> str:
         return "int" if cell.lstrip("-").isdecimal() else "float"
     if isinstance(cell, float):
         return "float"
-    if isinstance(cell, str):
+    if isinstance(cell, str | LongText):
         return "str"
     return "object" if isinstance(cell, dict) else "list"
 
@@ -88,9 +98,11 @@ def type_name(cell: Any) -> str:
 def to_value(cell: Any) -> Value:
     """The cell as its literal; nested ones as compact JSON; long ones cut, and marked."""
     kind = type_name(cell)
+    if isinstance(cell, LongText):
+        return Value(cell.head[:LONGEST], kind, True)
     text = cell if isinstance(cell, str) else compact_json(cell, LONGEST + 1)
     if len(text) > LONGEST:
-        return Value(text[:LONGEST], kind, True)
+        return Value(text[:LONGEST], kind, True, len(text) if isinstance(cell, str) else 0)
     return Value(str(text), kind)
 
 
@@ -132,6 +144,8 @@ def _scalar_text(cell: Any, room: int) -> str:
         return "null"
     if isinstance(cell, bool):
         return "true" if cell else "false"
+    if isinstance(cell, LongText):
+        cell = cell.head
     if isinstance(cell, str) and not isinstance(cell, Num | OddNumber):
         return json.dumps(cell[:room], ensure_ascii=False)
     return str(cell)

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
 
 
 def _value(value: Value) -> list[Any]:
-    return [value.text, value.type, True] if value.cut else [value.text, value.type]
+    return [value.text, value.type, True, value.size] if value.cut else [value.text, value.type]
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -18,6 +18,8 @@ class Value:
     """`null`, `bool`, `int`, `float`, `str`, `date`, `datetime`, `object` or `list`."""
     cut: bool = False
     """True where `text` is only the beginning: long texts are not kept whole in a shape."""
+    size: int = 0
+    """Characters of the whole text where it was cut and they are known; else 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,25 +58,25 @@ def _broken(mark: re.Match[str]) -> str:
     return "\\" + mark.group()
 
 
-def short(text: str, width: int, *, longer: bool = False) -> str:
+def short(text: str, width: int, *, whole: int | None = None) -> str:
     """The same within about `width` characters; a cut is shown by … and the whole length.
 
-    `longer`: the text is itself only the beginning of a longer one, whose length is not known.
+    `whole`: where the text is itself only the beginning of a longer one, the length of that, or 0 if it is not known.
     """
-    if len(text) <= width + SLACK and not longer:
+    if len(text) <= width + SLACK and whole is None:
         return clean(text)
-    encoded = _base64_size(text, longer)
+    encoded = _base64_size(text, whole)
     if encoded is not None:
         return encoded
     # Terminal escapes take no room on the line, so look somewhat further than the width.
     near = text[: 4 * width + 64]
     if "\x1b" in near:
-        whole = len(near) == len(text)
+        seen_all = len(near) == len(text) and whole is None
         near = _TERMINAL_ANY.sub("", _TERMINAL_IN_NUMBER.sub("\u241b", near))
-        if whole and len(near) <= width + SLACK:
+        if seen_all and len(near) <= width + SLACK:
             return clean(near)
     head = near[: safe_cut(near, max(0, min(width, len(near) - 1)))].rstrip()
-    return f"{clean(head)}…({'over ' if longer else ''}{len(text)} chars)"
+    return f"{clean(head)}…({_length(text, whole)} chars)"
 
 
 def beginning(text: str, width: int) -> str:
@@ -88,7 +88,7 @@ def ends(text: str, width: int) -> str:
     """The same, keeping the beginning and the end: for messages whose cause comes last."""
     if len(text) <= width + SLACK:
         return clean(text)
-    encoded = _base64_size(text, False)
+    encoded = _base64_size(text, None)
     if encoded is not None:
         return encoded
     front, back = width // 3, width - width // 3
@@ -97,11 +97,16 @@ def ends(text: str, width: int) -> str:
     return f"{clean(head)}…({len(text)} chars)…{clean(tail[safe_start(tail, 12) :].lstrip())}"
 
 
-def _base64_size(text: str, longer: bool) -> str | None:
+def _length(text: str, whole: int | None, unit: int = 1) -> str:
+    size = len(text) if whole is None else whole
+    return f"{size // unit}" if size else f"over {len(text) // unit}"
+
+
+def _base64_size(text: str, whole: int | None) -> str | None:
     if _BASE64.fullmatch(text, 0, 4096) is None:
         return None
-    size = f"{len(text) // 1024} KB" if len(text) >= 1024 else f"{len(text)} B"
-    return f"<base64 {'over ' if longer else ''}{size}>"
+    size = len(text) if whole is None else whole
+    return f"<base64 {_length(text, whole, 1024)} KB>" if max(size, len(text)) >= 1024 else f"<base64 {size} B>"
 
 
 def safe_cut(text: str, at: int) -> int:

@@ -22,7 +22,7 @@ def value_text(value: Value, width: int) -> str:
         return "null"
     if value.type in ("int", "float"):
         return _literal(value.text)
-    return short(value.text, width, longer=value.cut) or NOTHING
+    return short(value.text, width, whole=value.size if value.cut else None) or NOTHING
 
 
 def _literal(text: str) -> str:
