@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .document import Column
+from .document import Column, twins
 from .lexicon import ROW_NOUNS
 from .numbers import Quantity, agrees
 from .parse import Chunk
-from .scene import Cond, Scene, number_rows, number_sql
-from .words import stem
+from .rows import number_rows, number_sql
+from .scene import Cond, Scene
+from .words import stem, word_list
 
 MONEY = frozenset(
     stem(w)
-    for w in "price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge earn prize paid pay value budget spend profit sale".split()
+    for w in word_list(
+        """price cost amount total fare fee rent money balance payment salary revenue refund subtotal tax charge
+        earn prize paid pay value budget spend profit sale"""
+    )
 )
 Option = tuple[Cond, frozenset[int], float]
 """A condition, the chunks it explains, and how doubtful it is."""
@@ -35,7 +39,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
     for named, ref, cost in scene.near_columns(chunk.at, after=4, before=10):
         if not _joined(scene, chunk, named):
             continue
-        for column in (ref.column, *(c for c in scene.table.columns if c is not ref.column and _wider(ref.column, c))):
+        for column in (ref.column, *twins(scene.table, ref.column)):
             if column.values() is None or (money and column not in money):
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
@@ -51,16 +55,6 @@ def _plural_of(named: Chunk) -> bool:
     """`11 games` over a column `game`: so many of them, not that one."""
     word = named.words[-1]
     return word.low.endswith("s") and word.low != word.stem and any(r.column.is_serial for r in named.columns)
-
-
-def _wider(named: Column, other: Column) -> bool:
-    """Whether another column says the same in another form (`id` and `id_str`)."""
-    more = [w for w in other.path_words if w not in named.path_words]
-    return (
-        set(named.path_words) <= set(other.path_words)
-        and bool(more)
-        and set(more) <= {"str", "string", "text", "raw", "value", "num", "formatted"}
-    )
 
 
 def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:

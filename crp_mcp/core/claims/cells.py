@@ -7,7 +7,7 @@ from .document import Column, Document, Table
 from .link import link_columns
 from .model import Claim, Distortion, Outcome
 from .numbers import agrees, find_quantities
-from .scene import literal, quote
+from .rows import literal, quote
 from .weigh import Judged
 from .words import fold, keys, tokens
 

@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from .words import fold
+from .words import fold, word_list
 
 _MONTHS = {
     name: i + 1
     for i, names in enumerate(
-        "january|jan february|feb march|mar april|apr may june|jun july|jul august|aug september|sept|sep october|oct "
-        "november|nov december|dec".split()
+        word_list(
+            """january|jan february|feb march|mar april|apr may june|jun july|jul august|aug september|sept|sep
+        october|oct november|nov december|dec"""
+        )
     )
     for name in names.split("|")
 }

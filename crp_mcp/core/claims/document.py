@@ -15,7 +15,9 @@ from .numbers import Number, cell_number
 from .words import fold, keys, name_words, stem
 
 Cell = str | int | float | bool | None
-_YEARLY = frozenset(stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut"))
+_YEARLY = frozenset(
+    stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut")
+)
 NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
 
 
@@ -89,7 +91,11 @@ class Column:
     def is_serial(self) -> bool:
         """Whether the numbers only count the rows off (1, 2, 3 …): a name, not a measure."""
         found = self.numbers
-        return len(found) > 2 and all(isinstance(n, int) for n in found) and all(b == a + 1 for a, b in zip(found, found[1:], strict=False))  # type: ignore[operator]
+        return (
+            len(found) > 2
+            and all(isinstance(n, int) for n in found)
+            and all(b == a + 1 for a, b in zip(found, found[1:], strict=False))
+        )  # type: ignore[operator]
 
     @cached_property
     def dates(self) -> list[When | None]:
@@ -255,3 +261,14 @@ def transposed(table: Table) -> Table:
     names = [head.name, *head.texts]
     rows = [[c.name, *c.cells] for c in rest]
     return make_table(names, rows, name=table.name, path=table.path, caption=table.caption)
+
+
+_FORMS = frozenset(("str", "string", "text", "raw", "value", "num", "formatted"))
+
+
+def twins(table: Table, column: Column) -> list[Column]:
+    """Columns that hold the same in another form (`id` and `id_str`)."""
+    mine = set(column.path_words)
+    return [
+        c for c in table.columns if c is not column and mine < set(c.path_words) and set(c.path_words) - mine <= _FORMS
+    ]

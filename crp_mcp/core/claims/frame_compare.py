@@ -13,7 +13,8 @@ from .model import Distortion
 from .numbers import Number, agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .scene import Cond, Mention, Scene, quote
+from .rows import quote
+from .scene import Cond, Mention, Scene
 
 _MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
 

@@ -6,20 +6,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
-from .document import Column
 from .lexicon import ROW_NOUNS
 from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk, names_column
 from .reading import Reading
-from .scene import Cond, Mention, Scene, Selection, quote
+from .rows import quote
+from .scene import Cond, Mention, Scene, Selection
+from .words import word_list
 
 _NO = Quantity(0, "no", 0, 0)
 _BLOCK = frozenset(
     ("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof", "not")
 )
-_EXAMPLE = frozenset(("including", "include", "includes", "like", ":", "such", "example", "about", "try", "-", "–", ",", ".", ";", "called", "named"))
-_END_OF_NOUN = frozenset("in on at with for that to from by where have has had are is were was who which".split())
+_EXAMPLE = frozenset(
+    (
+        "including",
+        "include",
+        "includes",
+        "like",
+        ":",
+        "such",
+        "example",
+        "about",
+        "try",
+        "-",
+        "–",
+        ",",
+        ".",
+        ";",
+        "called",
+        "named",
+    )
+)
+_END_OF_NOUN = frozenset(
+    word_list("""in on at with for that to from by where have has had are is were was who which""")
+)
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -46,7 +68,9 @@ def _picks_one(scene: Scene, chunk: Chunk) -> bool:
     following = scene.chunks[chunk.at + 1].low if chunk.at + 1 < len(scene.chunks) else ""
     if following == "-" and chunk.at + 2 < len(scene.chunks) and scene.chunks[chunk.at + 2].words[0].is_word:
         return True
-    if any(c.low == "of" for c in scene.chunks[max(0, chunk.at - 3) : chunk.at]) and any(c.qty for c in scene.chunks[max(0, chunk.at - 5) : chunk.at]):
+    if any(c.low == "of" for c in scene.chunks[max(0, chunk.at - 3) : chunk.at]) and any(
+        c.qty for c in scene.chunks[max(0, chunk.at - 5) : chunk.at]
+    ):
         return not any(c.qty and c.qty.value == 1 for c in scene.chunks[max(0, chunk.at - 5) : chunk.at])
     return (
         chunk.qty is not None
@@ -91,7 +115,9 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 yield from _judged(scene, picked, noun, qty, whole)
 
 
-def _judged(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity, whole: Quantity | None) -> Iterator[Reading]:
+def _judged(
+    scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity, whole: Quantity | None
+) -> Iterator[Reading]:
     if whole is not None and not _whole_fits(scene, picked, whole):
         yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
     listed = [c for c in picked.conds if len(c.members) > 1]
@@ -136,7 +162,11 @@ def _filters(
 
 def _exists(scene: Scene, mentions: Sequence[Mention], numbers: Sequence[Chunk]) -> bool:
     """Whether some row meets all of it."""
-    return any(s.rows.intersection(*(c.rows for c in conds)) for s in scene.combine(mentions) for conds, _, _ in ways(scene, numbers))
+    return any(
+        s.rows.intersection(*(c.rows for c in conds))
+        for s in scene.combine(mentions)
+        for conds, _, _ in ways(scene, numbers)
+    )
 
 
 def _one_of(scene: Scene, number: Chunk) -> set[int]:

@@ -13,7 +13,8 @@ from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .scene import Mention, Scene, Selection, quote
+from .rows import quote
+from .scene import Mention, Scene, Selection
 from .words import stem
 
 _LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "time", "standing"))
@@ -177,9 +178,7 @@ def _holder_check(
             continue
         if any(c.column is column and len(subject) == 1 for c in selection.conds):
             continue
-        ok = bool(held & selection.rows) and all(
-            _each_holds(m, held, c.members) for m, c in selection.pairs
-        )
+        ok = bool(held & selection.rows) and all(_each_holds(m, held, c.members) for m, c in selection.pairs)
         ways.append((ok, selection.used, ", ".join(c.text for c in selection.conds), selection.cost))
     if not ways:
         return None, frozenset(), "", 0.0
@@ -288,7 +287,9 @@ def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
             if any(c.column is ref.column for c in selection.conds):
                 continue
             found = aggregate(ref.column, selection.rows, op.op)
-            counted = frozenset(c.at for c in scene.numbers if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1)
+            counted = frozenset(
+                c.at for c in scene.numbers if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1
+            )
             for number in scene.numbers:
                 if found is None or number.qty is None or number.at in counted:
                     continue

@@ -97,6 +97,8 @@ def _is_named(scene: Scene, cond: Cond) -> bool:
 def _anchored(scene: Scene, conds: tuple[Cond, ...]) -> bool:
     """Whether one condition names a single row by what identifies it, so that the row's other cells are at issue."""
     for cond in conds:
+        if cond.column.position < 0:
+            return True
         if cond.column is scene.table.key_column or cond.column.distinct >= 0.95 * scene.table.rows:
             return len(cond.rows) == 1
     return False

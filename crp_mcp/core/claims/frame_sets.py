@@ -87,12 +87,7 @@ def _all(scene: Scene) -> Iterator[Reading]:
                 if set(selection.columns) & set(domain.columns) or not domain.rows:
                     continue
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
-                listed = [
-                    m
-                    for mention, cond in domain.pairs
-                    if mention.listed > 1
-                    for m in cond.members
-                ]
+                listed = [m for mention, cond in domain.pairs if mention.listed > 1 for m in cond.members]
                 if listed:
                     ok = [bool(m & selection.rows) != bool(nots) for m in listed]
                     holds = all(ok)
@@ -124,7 +119,16 @@ def _every_value(scene: Scene) -> Iterator[Reading]:
             bad = domain.rows - conds[0].rows
             sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({conds[0].sql})"
             spent = domain.used | used | ops | nouns
-            yield Reading("every", not bad, spent, sql, f"{len(bad)} of {len(domain.rows)} differ", conds[0].text, Distortion.CONTEXT_STRIPPED, domain.cost + cost)
+            yield Reading(
+                "every",
+                not bad,
+                spent,
+                sql,
+                f"{len(bad)} of {len(domain.rows)} differ",
+                conds[0].text,
+                Distortion.CONTEXT_STRIPPED,
+                domain.cost + cost,
+            )
 
 
 def _none(scene: Scene) -> Iterator[Reading]:

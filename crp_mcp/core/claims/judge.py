@@ -6,16 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from . import frame_compare, frame_count, frame_extreme, frame_lookup, frame_sets
+from .build import build
 from .document import Table, transposed
 from .model import Outcome
 from .parse import Parse, parse
 from .reading import Reading, leftover
-from .scene import build
 
 SUPPORT_AT = 0.85
 """Most cost at which a reading that holds supports its clause."""
 CONTRADICT_AT = 0.55
 """Most cost at which readings that fail contradict it."""
+MARKED = {
+    "extreme": 0.15,
+    "extreme-value": 0.1,
+    "compare": 0.15,
+    "compare-dates": 0.15,
+    "aggregate": 0.15,
+    "range": 0.15,
+    "only": 0.1,
+}
+"""More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
 """Readings within this of the cheapest are alternatives to it."""
 _FRAMES = (frame_count, frame_extreme, frame_sets, frame_compare, frame_lookup)
@@ -65,11 +75,16 @@ def judge(readings: Iterable[tuple[float, Reading]]) -> Judgement:
     best = ranked[0][0]
     near = [(c, r) for c, r in ranked if c <= best + NEAR]
     holding = [(c, r) for c, r in near if r.holds]
-    if holding and holding[0][0] <= SUPPORT_AT:
+    if holding and holding[0][0] <= SUPPORT_AT + MARKED.get(holding[0][1].frame, 0.0):
         return Judgement(Outcome.SUPPORTED, holding[0][1], holding[0][0], "")
-    if not holding and best <= CONTRADICT_AT and near[0][1].firm and all(r.holds is False for _, r in near):
+    if (
+        not holding
+        and best <= CONTRADICT_AT + MARKED.get(near[0][1].frame, 0.0)
+        and near[0][1].firm
+        and all(r.holds is False for _, r in near)
+    ):
         return Judgement(Outcome.CONTRADICTED, near[0][1], best, "")
-    if best > SUPPORT_AT:
+    if best > SUPPORT_AT + MARKED.get(near[0][1].frame, 0.0):
         return Judgement(
             Outcome.UNVERIFIABLE, near[0][1], best, "part of the sentence has no counterpart in the result"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import stem
+from .words import stem, word_list
 
 _MAX = "most highest largest biggest greatest maximum max longest tallest heaviest oldest latest newest fastest richest furthest farthest peak top best widest deepest costliest busiest strongest hottest warmest winningest"
 _MIN = "least lowest smallest fewest minimum min shortest lightest youngest earliest slowest cheapest worst narrowest shallowest coldest poorest weakest"
@@ -77,19 +77,31 @@ for _group in _SYNONYMS:
 
 TURNS = frozenset(
     stem(w)
-    for w in "win won lose lost beat defeat defeated draw drew fail failed pass passed increase increased decrease decreased gain gained drop dropped rise rose fall fell tie tied miss missed reject rejected accept accepted approve approved deny denied".split()
+    for w in word_list(
+        """win won lose lost beat defeat defeated draw drew fail failed pass passed increase increased decrease
+        decreased gain gained drop dropped rise rose fall fell tie tied miss missed reject rejected accept
+        accepted approve approved deny denied"""
+    )
 )
 """Verbs that turn a sentence's meaning: one without counterpart leaves the sentence unexplained."""
 
 ROW_NOUNS = frozenset(
     stem(w)
-    for w in "row rows record records result results item items entry entries time times occasion occasions instance instances case cases match matches option options line lines object objects thing things element elements hit hits document documents example examples one ones".split()
+    for w in word_list(
+        """row rows record records result results item items entry entries time times occasion occasions instance
+        instances case cases match matches option options line lines object objects thing things element
+        elements hit hits document documents example examples one ones"""
+    )
 )
 """Nouns that count rows whatever the rows are."""
 
 REPORT = frozenset(
     stem(w)
-    for w in "return returned returns found find have has got get contain contains contained list lists listed show shows showed shown include includes there located yield yielded give gave match matched report reports retrieved fetched see came reveal revealed produced identified".split()
+    for w in word_list(
+        """return returned returns found find have has got get contain contains contained list lists listed show
+        shows showed shown include includes there located yield yielded give gave match matched report reports
+        retrieved fetched see came reveal revealed produced identified"""
+    )
 )
 """Verbs and openers by which a sentence states how many results there are."""
 

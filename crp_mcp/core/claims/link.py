@@ -48,7 +48,7 @@ def link_values(table: Table, words: Sequence[Token], at: int) -> tuple[int, tup
 def _longest(column: Column, words: Sequence[Token], at: int) -> tuple[int, ValueRef | None]:
     first = words[at]
     alive = column.postings.get(first.stem)
-    if not alive or first.low in STOP and len(alive) > 50:
+    if not alive or (first.low in STOP and len(alive) > 50):
         return 0, None
     phrase: list[str] = []
     last: tuple[int, list[tuple[str, ...]]] = (0, [])

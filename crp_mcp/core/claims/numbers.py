@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 
-from .words import clean, fold
+from .words import clean, fold, word_list
 
 Number = int | float
 
@@ -39,13 +39,17 @@ _SCALE = {
 
 _ONES = dict(
     zip(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split(),
+        word_list(
+            """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+        seventeen eighteen nineteen"""
+        ),
         range(20),
         strict=True,
     )
 )
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_TENS = dict(
+    zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
+)
 ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     "tenth": 10, "eleventh": 11, "twelfth": 12,
@@ -91,12 +95,12 @@ def cell_number(text: str) -> tuple[Number, str] | None:
         return None
     unit = fold(match["unit"] or match["cur"] or "")
     value = number_of(match["num"] + (match["exp"] or ""))
-    if value is None:
+    if value is None or re.search(r"\(\s*-?\d+\s*\)", match["rest"] or ""):
         return None
     factor = _SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
     if factor != 1:
         value, unit = _exact(value * factor), fold(match["cur"] or "")
-    if negative and text[1:-1].strip()[:1] in "$€£" or "-" in (match["sign"], match["sign2"]):
+    if (negative and text[1:-1].strip()[:1] in "$€£") or "-" in (match["sign"], match["sign2"]):
         value = -value
     return value, _UNITS.get(unit, unit)
 
@@ -181,7 +185,9 @@ def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
 
 def _from_words(match: re.Match[str]) -> Quantity | None:
     value = words_to_number(match["words"])
-    if value is None or (match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the")):
+    if value is None or (
+        match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the")
+    ):
         return None
     return Quantity(value, match["words"], match.start(), match.end(), word=True)
 

@@ -65,9 +65,7 @@ _GENERIC_COUNT = re.compile(rf"\b{_ROWS}\b", re.IGNORECASE)
 def answers(text: str, document: Document) -> list[Answer]:
     """Everything the sentence says of the whole result that can be held against it."""
     out: list[Answer] = []
-    if answer := _status(text, document):
-        out.append(answer)
-    elif answer := _success(text, document):
+    if (answer := _status(text, document)) or (answer := _success(text, document)):
         out.append(answer)
     if answer := _emptiness(text, document):
         out.append(answer)

@@ -140,7 +140,7 @@ def _next(
     if qty and not (c_len > q_len and not qty.word):
         return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=op if o_len == q_len or op == "range" else "",
                      columns=columns if c_len == q_len and not qty.word else ())  # fmt: skip
-    if o_len > 1 and c_len <= o_len or (o_len and c_len <= 1 and not exact):
+    if (o_len > 1 and c_len <= o_len) or (o_len and c_len <= 1 and not exact):
         return chunk(o_len, op=op, columns=columns if c_len == o_len else ())
     if c_len and c_len >= v_len and not (exact and v_len == c_len and max(c.quality for c in columns) < 0.9):
         return chunk(c_len, columns=columns, values=values if v_len == c_len else (), op=op if o_len == c_len else "")

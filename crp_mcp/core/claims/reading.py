@@ -9,7 +9,7 @@ from .lexicon import TURNS
 from .model import Distortion
 from .parse import Chunk
 from .scene import Scene, bare_year, scene_setting
-from .words import STOP
+from .words import STOP, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +34,8 @@ _OP_COST = {
     "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5, "before": 2.0,
     "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.3, "each": 0.2,
 }  # fmt: skip
-_TOPIC_LEADS = frozenset("in at of during for from on by throughout within across".split())
-_DETERMINERS = frozenset("the a an his her their its this that these those our your my each every all".split())
+_TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])
+_DETERMINERS = frozenset(word_list("""the a an his her their its this that these those our your my each every all"""))
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
 _INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
 
@@ -54,7 +54,8 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 2.5
         elif chunk.columns:
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
-            cost += 0.0 if known else 0.15 if max(c.quality for c in chunk.columns) < 0.6 else 0.5
+            per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
+            cost += 0.0 if known or per else 0.15 if max(c.quality for c in chunk.columns) < 0.8 else 0.5
         elif chunk.op:
             cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
@@ -106,7 +107,7 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
     if (name := _extends_name(scene, run, spent)) is not None:
-        return 0.2 if name.is_exact else 0.4
+        return 0.2 if name.is_exact else 0.6
     if _topical(scene, run[0].at):
         return 0.1 + 0.02 * (len(run) - 1)
     if all(_verbal(c) for c in run):
@@ -127,7 +128,7 @@ def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> Chunk | No
         return None
     for at in (run[0].at - 1, run[-1].at + 1, run[-1].at + 2):
         if 0 <= at < len(scene.chunks) and scene.chunks[at].values and at in spent:
-            if at != run[-1].at + 2 or scene.chunks[at - 1].low in ("'s", "'", "s", ","):
+            if at != run[-1].at + 2 or (scene.chunks[at - 1].is_plain and scene.chunks[at - 1].low not in STOP):
                 return scene.chunks[at]
     return None
 
@@ -139,8 +140,6 @@ def _by_column(scene: Scene, at: int, spent: set[int]) -> bool:
 def _topical(scene: Scene, at: int) -> bool:
     """Whether a stretch only sets the scene: after a preposition, or as the clause's first words."""
     index = at - 1
-    while index >= 0 and (
-        scene.chunks[index].low in _DETERMINERS or scene.chunks[index].when
-    ):
+    while index >= 0 and (scene.chunks[index].low in _DETERMINERS or scene.chunks[index].when):
         index -= 1
     return index < 0 or scene.chunks[index].low in _TOPIC_LEADS

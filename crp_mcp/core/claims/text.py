@@ -98,7 +98,7 @@ def test_counts(lines: Sequence[str]) -> dict[str, int]:
     elif "total" in out and "passed" not in out:
         out["passed"] = out["total"] - sum(out.get(k, 0) for k in ("failed", "errors", "skipped"))
     if out:
-        out = {**{"failed": 0, "errors": 0, "skipped": 0}, **out}
+        out = {"failed": 0, "errors": 0, "skipped": 0, **out}
     return out
 
 
@@ -124,13 +124,14 @@ def level_counts(lines: Sequence[str]) -> dict[str, int]:
 
 _COLON = re.compile(r"^\W{0,4}(?P<key>[A-Za-z][\w ./()#-]{0,40}?)\s*[:=]\s+(?P<value>\S.{0,200})$")
 _IS = re.compile(
-    r"\b(?P<key>(?:[a-z]+ ){0,3}[a-z]+) (?:is|was|of|:|=)\s*(?P<value>[$€£]?-?\d[\d,]*(?:\.\d+)?%?)", re.IGNORECASE
-)
-_VERB_NUMBER = re.compile(
-    r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d[\d,]*(?:\.\d+)?)\b",
+    r"\b(?P<key>(?:[a-z]+ ){0,3}[a-z]+) (?:is|was|of|:|=)\s*(?P<value>[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?%?)",
     re.IGNORECASE,
 )
-_NUMBER_NOUN = re.compile(r"\b(?P<value>\d[\d,]*(?:\.\d+)?) (?P<key>[a-z]{3,}(?: [a-z]{3,})?)\b", re.IGNORECASE)
+_VERB_NUMBER = re.compile(
+    r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d+(?:,\d{3})*(?:\.\d+)?)\b",
+    re.IGNORECASE,
+)
+_NUMBER_NOUN = re.compile(r"\b(?P<value>\d+(?:,\d{3})*(?:\.\d+)?) (?P<key>[a-z]{3,}(?: [a-z]{3,})?)\b", re.IGNORECASE)
 
 
 def labelled_values(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -67,7 +67,10 @@ def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
     return None
 
 
-_LEANING = re.compile(r"^\W*(?:they|it|he|she|who|which|that|this|these|those|his|her|their|its|one|and|at|in|on|with|for)\b", re.IGNORECASE)
+_LEANING = re.compile(
+    r"^\W*(?:they|it|he|she|who|which|that|this|these|those|his|her|their|its|one|and|at|in|on|with|for)\b",
+    re.IGNORECASE,
+)
 
 
 def _leans(part: str) -> bool:

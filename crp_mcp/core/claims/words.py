@@ -121,38 +121,48 @@ def name_words(name: str) -> tuple[str, ...]:
     return stems(_CAMEL.sub(" ", clean(name).replace("_", " ").replace(".", " ").replace("-", " ")))
 
 
+def word_list(text: str) -> list[str]:
+    """The words of a list written as one text, which reads better than as many literals."""
+    return text.split()
+
+
 STOP = frozenset(
-    """a an the this that these those it its it's they them their theirs he she his her him hers we our us you your i my me
-    is are was were be been being am 's do does did done has have had having will would shall should can could may might
-    of in on at by for to from with within into onto as and or but so also too then there here which who whom whose what
-    when where while how if than both either neither each every all any some no not n't only just even still already
-    about over under up out off per via through during between among against after before since until upon
-    such same other another others else own very more most less least fewer fewest much many several few own rather
-    because due given including include included let that's there's he's she's i've we've you've i'd we'd you'd i'm
-    one ones them themselves itself himself herself having well now today currently back yes okay ok please sorry
-    re ve ll d s t etc eg ie vs respectively overall total""".split()
+    word_list(
+        """a an the this that these those it its it's they them their theirs he she his her him hers we our us you
+        your i my me is are was were be been being am 's do does did done has have had having will would shall
+        should can could may might of in on at by for to from with within into onto as and or but so also too
+        then there here which who whom whose what when where while how if than both either neither each every
+        all any some no not n't only just even still already about over under up out off per via through during
+        between among against after before since until upon such same other another others else own very more
+        most less least fewer fewest much many several few own rather because due given including include
+        included let that's there's he's she's i've we've you've i'd we'd you'd i'm one ones them themselves
+        itself himself herself having well now today currently back yes okay ok please sorry re ve ll d s t etc
+        eg ie vs respectively overall total"""
+    )
 )
 """Words that say how things relate; what they mean is read by the frames, so none needs a counterpart in the data."""
 
 LIGHT = frozenset(
     stem(w)
-    for w in """have make take get give go come become show list return report contain consist comprise include appear
-    exist occur happen hold keep put set see find locate look know call name title entitle label record register note
-    state say tell mention describe give provide offer produce yield display present feature represent belong remain
-    receive achieve reach obtain earn gain attain acquire play compete participate perform serve act work use run
-    be base place situate found establish build construct open start begin launch end finish complete stop close
-    follow lead precede succeed compare relate correspond associate match meet fit equal amount sum number count value
-    figure level rate quantity item row record entry result case instance time occasion example data dataset table
-    response output answer query search request call tool list available various different certain particular specific
-    respective corresponding overall entire whole full single individual separate kind type sort form way thing part
-    portion group set side end member person people participant player individual someone anyone everyone
-    accord based actual actually exact exactly precisely really indeed fact approximately roughly nearly almost around
-    just least most currently previously recently finally initially originally later early recent previous next following
-    first last second third total average maximum minimum high low large small big great little long short good bad best
-    worst new old young likely able want like need interest recommend suggest option choice find found nice great
-    consider think opinion try enjoy prefer match meet fit criterion request requirement preference need suit
-    see here below above follow order
-    total attend score post hit throw bat bear born work go come travel spend cost pay charge price
-    """.split()
+    for w in word_list(
+        """have make take get give go come become show list return report contain consist comprise include appear
+        exist occur happen hold keep put set see find locate look know call name title entitle label record
+        register note state say tell mention describe give provide offer produce yield display present feature
+        represent belong remain receive achieve reach obtain earn gain attain acquire play compete participate
+        perform serve act work use run be base place situate found establish build construct open start begin
+        launch end finish complete stop close follow lead precede succeed compare relate correspond associate
+        match meet fit equal amount sum number count value figure level rate quantity item row record entry
+        result case instance time occasion example data dataset table response output answer query search
+        request call tool list available various different certain particular specific respective corresponding
+        overall entire whole full single individual separate kind type sort form way thing part portion group
+        set side end member person people participant player individual someone anyone everyone accord based
+        actual actually exact exactly precisely really indeed fact approximately roughly nearly almost around
+        just least most currently previously recently finally initially originally later early recent previous
+        next following first last second third total average maximum minimum high low large small big great
+        little long short good bad best worst new old young likely able want like need interest recommend
+        suggest option choice find found nice great consider think opinion try enjoy prefer match meet fit
+        criterion request requirement preference need suit see here below above follow order total attend score
+        post hit throw bat bear born work go come travel spend cost pay charge price"""
+    )
 )
 """Stems of words so general that they need no counterpart in the data either."""

@@ -1,0 +1,360 @@
+"""Chunks of a parse -> mentions: names in lists, dates, bound quantities, row picks, each with the conditions it may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from .document import Column, Table, twins
+from .parse import Chunk, Parse
+from .rows import date_rows, date_sql, literal, number_rows, number_sql, quote
+from .scene import Cond, Mention, Scene, bare_year, scene_setting
+from .words import stem, word_list
+
+_JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
+_GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from"""))
+
+
+def build(parse: Parse) -> Scene:
+    """Bind quantities to columns, group names into lists, and turn both into conditions."""
+    bound_numbers = _bind_numbers(parse)
+    taken = {i for m in bound_numbers for i in m.chunks}
+    mentions = list(bound_numbers)
+    for group in _groups(parse, taken):
+        if mention := _mention(parse, group):
+            mentions.append(mention)
+    mentions += _ordinal_rows(parse)
+    mentions.sort(key=lambda m: m.first)
+    used = {i for m in mentions for i in m.chunks}
+    numbers = tuple(
+        c for c in parse.chunks if c.qty and c.at not in used and not (c.when and scene_setting(parse, c.at))
+    )
+    columns = tuple(c for c in parse.chunks if c.columns and c.at not in used)
+    return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used))
+
+
+def _ordinal_rows(parse: Parse) -> list[Mention]:
+    """`the first X`, `the last row`: a row by its place."""
+    out = []
+    columns = parse.table.columns
+    for chunk in parse.chunks:
+        place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
+        following = parse.chunks[chunk.at + 1] if chunk.at + 1 < len(parse.chunks) else None
+        if (
+            place is None
+            or following is None
+            or not following.words[0].is_word
+            or following.op
+            or not columns
+            or parse.table.kind == "record"
+        ):
+            continue
+        if following.columns and any(c.column.is_number for c in following.columns):
+            continue
+        if _ranked(parse, chunk, out):
+            continue
+        row = place - 1 if place > 0 else parse.table.rows - 1
+        if 0 <= row < parse.table.rows:
+            cond = Cond(frozenset((row,)), f"rowid = {row + 1}", Column("rowid", [], -1), (), 0.1, chunk.text)
+            out.append(
+                Mention(
+                    frozenset((chunk.at, following.at)) if following.is_plain else frozenset((chunk.at,)),
+                    (cond,),
+                    chunk.at,
+                    chunk.at,
+                )
+            )
+    return out
+
+
+_RANKS = frozenset(stem(w) for w in ("rank", "ranking", "place", "position", "pos", "finish", "standing"))
+
+
+def _ranked(parse: Parse, chunk: Chunk, out: list[Mention]) -> bool:
+    """`ranked first`, `in third place`: a value of the rank column, which is added to `out`."""
+    around = [c for c in parse.chunks[max(0, chunk.at - 3) : chunk.at + 3] if c.columns]
+    for named in around:
+        for ref in named.columns:
+            if set(ref.column.words) & _RANKS and ref.column.values() is not None:
+                rows = frozenset(r for r, n in enumerate(ref.column.values() or ()) if n == chunk.ordinal)
+                cond = Cond(rows, f"{quote(ref.column.name)} = {chunk.ordinal}", ref.column, (), 0.05, chunk.text)
+                out.append(
+                    Mention(frozenset((chunk.at, named.at)), (cond,), min(chunk.at, named.at), max(chunk.at, named.at))
+                )
+                return True
+    return False
+
+
+def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
+    """Runs of names (or dates) in a row, joined by commas, `and`, `or`."""
+    group: list[Chunk] = []
+    joined = True
+    for chunk in parse.chunks:
+        named = bool(chunk.values or chunk.when) and chunk.at not in taken and not (chunk.qty and not chunk.when)
+        if named and chunk.columns and not _as_value(parse, chunk):
+            named = False
+        if named and group and joined and _alike(group[-1], chunk):
+            group.append(chunk)
+        elif named:
+            if group:
+                yield group
+            group = [chunk]
+        elif chunk.low in _JOINERS:
+            joined = True
+            continue
+        else:
+            if group and not (chunk.columns and chunk.low not in _JOINERS and False):
+                yield group
+            group = []
+        joined = False
+    if group:
+        yield group
+
+
+def _as_value(parse: Parse, chunk: Chunk) -> bool:
+    """Whether a chunk that names a column and cells alike is to be taken as cells."""
+    best = max(c.quality for c in chunk.columns)
+    return chunk.is_exact and best < 0.9
+
+
+def _alike(a: Chunk, b: Chunk) -> bool:
+    if a.when and b.when and not (a.values and b.values):
+        return True
+    return bool({v.column.position for v in a.values} & {v.column.position for v in b.values})
+
+
+def _negated_before(parse: Parse, at: int) -> bool:
+    """Whether the name at `at` is excluded (`not X`, `non-X`, `other than X`)."""
+    before = [c.low for c in parse.chunks[max(0, at - 3) : at]]
+    if (
+        before[-1:] == ["non"]
+        or before[-2:] in (["non", "-"], ["other", "than"], ["apart", "from"])
+        or before[-1:] == ["except"]
+    ):
+        return True
+    return before[-1:] in (["besides"], ["excluding"], ["except"]) or before[-2:] in (
+        ["except", "for"],
+        ["aside", "from"],
+    )
+
+
+def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
+    first, last = group[0].at, group[-1].at
+    used = {c.at for c in group}
+    beside = _beside(parse, first, last)
+    options: list[Cond] = []
+    for column in parse.table.columns:
+        if cond := _value_cond(column, group):
+            near = beside and column in [r.column for r in beside.columns]
+            options.append(Cond(cond.rows, cond.sql, column, cond.members, 0.0 if near else cond.cost, cond.text))
+    if group[0].when:
+        options += _date_and_time(parse.table, group) or _date_conds(parse.table, group)
+    if not options:
+        return None
+    told = {
+        r.column.position for c in parse.chunks if c.columns and c.at not in used for r in c.columns if r.quality >= 0.9
+    }
+    if any(o.column.position in told for o in options):
+        options = [o if o.column.position in told else replace(o, cost=o.cost + 0.4) for o in options]
+    if beside and (close := [o for o in options if o.column in [r.column for r in beside.columns]]):
+        options = close
+        used.add(beside.at)
+    if negated := _negated_before(parse, first):
+        everything = parse.table.body
+        options = [Cond(everything - o.rows, f"NOT ({o.sql})", o.column, (), o.cost, o.text) for o in options]
+        used |= {c.at for c in parse.chunks[max(0, first - 2) : first]}
+    conjoined = any(c.low in ("and", "&") for c in parse.chunks[first:last])
+    options.sort(key=lambda o: o.cost)
+    if _scattered(group):
+        return None
+    return Mention(
+        frozenset(used), tuple(options[:6]), first, last, negated, len(group), conjoined, _is_weak(parse, group)
+    )
+
+
+def _scattered(group: Sequence[Chunk]) -> bool:
+    """One word that stands inside cells of many columns names none of them."""
+    chunk = group[0]
+    return len(group) == 1 and len(chunk.words) == 1 and not chunk.when and not chunk.is_exact and len(chunk.values) > 3
+
+
+def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
+    chunk = group[0]
+    if len(group) > 1:
+        return False
+    if bare_year(chunk):
+        return parse.table.kind != "record" and scene_setting(parse, chunk.at)
+    return (
+        bool(chunk.values)
+        and not chunk.when
+        and not chunk.is_exact
+        and len(chunk.words) == 1
+        and not chunk.text[:1].isupper()
+    )
+
+
+def _beside(parse: Parse, first: int, last: int) -> Chunk | None:
+    """A column word that stands right by a name and says what it is (`the city of X`, `X division`)."""
+    for step in range(1, 4):
+        at = first - step
+        if at < 0:
+            break
+        chunk = parse.chunks[at]
+        if chunk.columns and not (chunk.values and chunk.is_exact):
+            return chunk
+        if chunk.low not in _GLUE:
+            break
+    after = parse.chunks[last + 1] if last + 1 < len(parse.chunks) else None
+    return after if after and after.columns else None
+
+
+def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
+    members, texts, exact = [], [], True
+    for chunk in group:
+        ref = next((v for v in chunk.values if v.column is column), None)
+        if ref is None:
+            return None
+        members.append(ref.rows)
+        texts.append(ref.text if ref.exact else chunk.text)
+        exact = exact and ref.exact
+    rows = frozenset().union(*members)
+    name = quote(column.name)
+    if exact:
+        sql = (
+            f"{name} = {literal(texts[0])}"
+            if len(texts) == 1
+            else f"{name} IN ({', '.join(literal(t) for t in texts)})"
+        )
+    else:
+        sql = " OR ".join(f"{name} LIKE {literal('%' + t + '%')}" for t in texts)
+        sql = f"({sql})" if len(texts) > 1 else sql
+    return Cond(rows, sql, column, tuple(members), 0.0 if exact else 0.1, ", ".join(texts))
+
+
+def _date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
+    out = []
+    for column in table.columns:
+        if table.kind != "record" and not column.is_date and not (column.is_number and _yearly(group)):
+            continue
+        members = [date_rows(column, c.when, embedded=table.kind == "record") for c in group if c.when]
+        if all(m is None for m in members):
+            continue
+        rows = frozenset().union(*(m for m in members if m))
+        named = f"{quote(column.name)} in {' or '.join(c.text for c in group)}"
+        sql = " OR ".join(date_sql(column, c.when) for c in group if c.when)
+        text = ", ".join(c.text for c in group)
+        out.append(
+            Cond(
+                rows,
+                f"({sql})" if len(group) > 1 else sql or named,
+                column,
+                tuple(m or frozenset() for m in members),
+                0.05,
+                text,
+            )
+        )
+    return out
+
+
+def _date_and_time(table: Table, group: Sequence[Chunk]) -> list[Cond]:
+    """A date with a time of day over two columns, one of dates and one of times."""
+    when = group[0].when
+    if len(group) != 1 or when is None or not (when.has_date and when.has_time):
+        return []
+    day, hour = replace(when, hour=None, minute=None, second=None), replace(when, year=None, month=None, day=None)
+    out = []
+    for a, b in product([c for c in table.columns if c.is_date], repeat=2):
+        if a is not b and (first := date_rows(a, day)) is not None and (second := date_rows(b, hour)) is not None:
+            sql = f"{date_sql(a, day)} AND {date_sql(b, hour)}"
+            out.append(Cond(first & second, sql, b, (), 0.05, group[0].text))
+    return out
+
+
+def _yearly(group: Sequence[Chunk]) -> bool:
+    return all(c.when and c.when.year and not c.when.month for c in group)
+
+
+def _bind_numbers(parse: Parse) -> list[Mention]:
+    """Quantities that state a column's value (`rank 1`, `a score of 66`, `more than 20 goals`)."""
+    out = []
+    for chunk in parse.chunks:
+        if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
+            continue
+        holder = _holder(parse, chunk)
+        if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
+            continue
+        conds = []
+        for ref in holder.columns:
+            for column in (ref.column, *twins(parse.table, ref.column)):
+                if (values := column.values()) is not None:
+                    doubt = (1 - ref.quality) * 0.3 + (0.02 if column is not ref.column else 0.0)
+                    sql = number_sql(column, chunk.qty)
+                    conds.append(Cond(number_rows(values, chunk.qty), sql, column, (), doubt, chunk.text))
+        if conds and not (chunk.qty.compare == "between" and _spans_all(parse, chunk, holder)):
+            out.append(
+                Mention(
+                    frozenset((chunk.at, holder.at)), tuple(conds), min(chunk.at, holder.at), max(chunk.at, holder.at)
+                )
+            )
+    return out
+
+
+def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
+    """`with X between A and B` may say where X lies for all rows, rather than pick some."""
+    return any(c.low == "with" for c in parse.chunks[max(0, holder.at - 2) : number.at]) or number.op == "range"
+
+
+def _holder(parse: Parse, number: Chunk) -> Chunk | None:
+    """The column word a quantity belongs to, when the wording leaves no doubt that it is a value and no count."""
+    at, chunks = number.at, parse.chunks
+    index = at - 1
+    while (
+        index >= 0
+        and not chunks[index].columns
+        and chunks[index].low
+        in (
+            "of",
+            "is",
+            "was",
+            "be",
+            "are",
+            "were",
+            ":",
+            "=",
+            "a",
+            "an",
+            "the",
+            "at",
+            "than",
+            "with",
+            "#",
+            "number",
+            "(",
+            "equal",
+            "to",
+            "'",
+            "has",
+            "had",
+        )
+    ):
+        index -= 1
+    gap = at - 1 - index
+    if index >= 0 and chunks[index].columns and chunks[index].op in ("", "sum", "percent"):
+        between = {c.low for c in chunks[index + 1 : at]}
+        exact = all(r.column.is_number for r in chunks[index].columns)
+        of = at + 1 < len(chunks) and chunks[at + 1].low in ("of", "out")
+        if (
+            (gap == 0 and exact and not of)
+            or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
+        ) and not _superlative(parse, index):
+            return chunks[index]
+    return None
+
+
+def _superlative(parse: Parse, at: int) -> bool:
+    """Whether the column word at `at` is what a superlative or aggregate is about: then the number is its result."""
+    near = parse.chunks[max(0, at - 4) : at + 1]
+    return any(
+        c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near
+    ) and not any(c.op == "than" for c in near)
