@@ -64,6 +64,8 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
+            if record and not any(not _names_record(scene, c) for c in every):
+                continue
             if record:
                 cost += sum(0.36 for c in every if not _is_named(scene, c))
             spent = selection.used | used | nots | _named(scene, every)
@@ -87,9 +89,14 @@ def _part_of_whole(scene: Scene) -> bool:
     return False
 
 
+def _names_record(scene: Scene, cond: Cond) -> bool:
+    """Whether a condition only says which record it is."""
+    return cond.column is scene.table.key_column or bool(set(cond.column.words) & {"titl", "name", "id"})
+
+
 def _is_named(scene: Scene, cond: Cond) -> bool:
     """Whether the clause also says which member of a record a value is of; its title needs no saying."""
-    if cond.column is scene.table.key_column or set(cond.column.words) & {"title", "name", "id"}:
+    if _names_record(scene, cond):
         return True
     return any(cond.column is r.column for c in scene.chunks for r in c.columns)
 

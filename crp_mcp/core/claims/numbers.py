@@ -95,7 +95,7 @@ def cell_number(text: str) -> tuple[Number, str] | None:
         return None
     unit = fold(match["unit"] or match["cur"] or "")
     value = number_of(match["num"] + (match["exp"] or ""))
-    if value is None or re.search(r"\(\s*-?\d+\s*\)", match["rest"] or ""):
+    if value is None or re.search(r"\(\s*[-+]?\s*\d+\s*\)", match["rest"] or ""):
         return None
     factor = _SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
     if factor != 1:

@@ -55,7 +55,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
         elif chunk.columns:
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
-            cost += 0.0 if known or per else 0.15 if max(c.quality for c in chunk.columns) < 0.8 else 0.5
+            cost += 0.0 if known or per else 0.15 if max(c.quality for c in chunk.columns) < 0.8 else 0.8
         elif chunk.op:
             cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
@@ -104,10 +104,10 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 0.9
     if any(c.low in _STREAKS for c in run):
         return 2.0
-    if len(run) == 1 and _verbal(run[0]):
-        return 0.25
     if (name := _extends_name(scene, run, spent)) is not None:
         return 0.2 if name.is_exact else 0.6
+    if len(run) == 1 and _verbal(run[0]):
+        return 0.25
     if _topical(scene, run[0].at):
         return 0.1 + 0.02 * (len(run) - 1)
     if all(_verbal(c) for c in run):
