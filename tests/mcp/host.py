@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+# Odd messages carry integers of any length.
+sys.set_int_max_str_digits(0)
+
 REPO = Path(__file__).resolve().parents[2]
 FIXTURE = REPO / "tests" / "servers" / "fixture_server.py"
 APP = REPO / "tests" / "mcp" / "proxy_app.py"
@@ -48,10 +51,9 @@ class Host:
     """One process on pipes. Answers are matched by id; everything else that arrives is kept in `others`."""
 
     def __init__(self, command: Sequence[str], **options: Any) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env={**os.environ, **options.pop("env", {})},
-            **options,
-        )  # fmt: skip
+        env = {**os.environ, **options.pop("env", {})}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, env=env, **options)
         self.lines: queue.Queue[bytes] = queue.Queue()
         self.others: list[dict] = []
         self.next_id = 0
@@ -61,9 +63,9 @@ class Host:
 
     def _read(self) -> None:
         assert self.process.stdout
-        buffered = os.fdopen(os.dup(self.process.stdout.fileno()), "rb", buffering=1 << 20)
-        for line in buffered:
-            self.lines.put(line)
+        with os.fdopen(os.dup(self.process.stdout.fileno()), "rb", buffering=1 << 20) as buffered:
+            for line in buffered:
+                self.lines.put(line)
         self.lines.put(b"")
 
     def __enter__(self) -> Host:

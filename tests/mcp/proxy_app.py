@@ -12,7 +12,7 @@ from crp_mcp.mcp.stdio import run_stdio, start_servers
 
 
 class NullRelay:
-    """Records nothing. `replace`: results longer than so many bytes become a short one; `own`: has a tool of its own."""
+    """Records nothing. `replace`: results longer than so many bytes become a short one; `own`: has tools of its own."""
 
     def __init__(self, settings: dict) -> None:
         self._replace = settings.get("replace")
@@ -33,17 +33,15 @@ class NullRelay:
 
         return ToolPolicy(passthrough=self._replace is None or tool in self._passthrough)
 
-    async def capture(self, call, raw) -> bytes | None:  # noqa: ANN001
+    async def capture(self, call, raw) -> bytes | None:
         if self._broken:
             raise OSError("disk full")
         if self._replace is None or raw.size <= self._replace or call.call.tool in self._passthrough:
             return None
         if raw.data is None:
-            with open(raw.spool, "rb") as file:
-                file.seek(raw.start)
-                assert file.read(1) == b"{"
-                file.seek(raw.end - 1)
-                assert file.read(1) == b"}"
+            stored = raw.spool.read_bytes()
+            assert stored[raw.start : raw.start + 1] == b"{"
+            assert stored[raw.end - 1 : raw.end] == b"}"
         text = f"summary of {raw.size} bytes of {call.server}:{call.call.tool}"
         result = {
             "content": [{"type": "text", "text": text}],

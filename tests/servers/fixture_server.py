@@ -93,24 +93,23 @@ RESOURCES = [{"uri": f"fixture://{options.get('name', 'fixture')}/{n}", "name": 
 TEMPLATES = [{"uriTemplate": f"fixture://{options.get('name', 'fixture')}/{{n}}", "name": "numbered"}]
 
 
-def sized(arguments: dict) -> bytes:
+def sized(arguments: dict, modern: bool) -> bytes:
     """A result of about so many bytes: `text` (plain), `rows` (JSON rows as text), `structured` (rows as both)."""
     size = int(arguments["bytes"])
     form = arguments.get("form", "text")
+    head = '{"resultType":"complete","content":[' if modern else '{"content":['
     if form == "text":
         line = "All work and no play makes a dull flood of text. "
         body = (line * (size // len(line) + 1))[:size]
-        return json.dumps(text(body)).encode()
+        return f'{head}{{"type":"text","text":{json.dumps(body)}}}]}}'.encode()
     row = '{"id": %d, "customer": "customer %d", "amount": %d.25, "status": "open"}'
     rows = "[" + ",".join(row % (n, n % 97, n) for n in range(max(1, size // 70))) + "]"
     encoded = json.dumps(rows)
     structured = f',"structuredContent":{{"rows":{rows}}}' if form == "structured" else ""
-    return f'{{"content":[{{"type":"text","text":{encoded}}}]{structured}}}'.encode()
+    return f'{head}{{"type":"text","text":{encoded}}}]{structured}}}'.encode()
 
 
-def answer_raw(ident: object, result: bytes, modern: bool) -> None:
-    if modern and b'"resultType"' not in result[:200]:
-        result = b'{"resultType":"complete",' + result[1:]
+def answer_raw(ident: object, result: bytes) -> None:
     if options.get("order") == "result-first":
         send_bytes(b'{"result":%b,"jsonrpc":"2.0","id":%b}\n' % (result, json.dumps(ident).encode()))
     else:
@@ -149,7 +148,7 @@ def call(ident: object, params: dict, modern: bool) -> object:
     if name == "add":
         return text(str(arguments["a"] + arguments["b"]))
     if name == "sized":
-        return sized(arguments)
+        return sized(arguments, modern)
     if name == "raw_result":
         return arguments["result"].encode()
     if name == "raw_line":
@@ -320,9 +319,9 @@ def serve(ident: object, method: str, params: dict, modern: bool) -> None:
         send({"id": ident, "error": {"code": -32603, "message": repr(error)}})
     else:
         if isinstance(result, bytes):
-            answer_raw(ident, result, modern)
+            answer_raw(ident, result)
         elif result is not None:
-            answer_raw(ident, json.dumps(result).encode(), modern)
+            answer_raw(ident, json.dumps({"resultType": "complete", **result} if modern else result).encode())
 
 
 def receive(line: bytes) -> None:
