@@ -56,6 +56,7 @@ class Host:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, bufsize=0, env=env, **options)
         self.lines: queue.Queue[bytes] = queue.Queue()
         self.others: list[dict] = []
+        self._early: list[tuple[dict, bytes]] = []
         self.next_id = 0
         self.replies: dict[str, Callable[[dict], dict | None]] = {}
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -112,6 +113,10 @@ class Host:
 
     def wait_line(self, ident: object, timeout: float = DEADLINE) -> bytes:
         end = time.monotonic() + timeout
+        for early in self._early:
+            if early[0].get("id") == ident:
+                self._early.remove(early)
+                return early[1]
         while True:
             line = self.line(max(0.01, end - time.monotonic()))
             if not line:
@@ -119,8 +124,18 @@ class Host:
             message = json.loads(line)
             if "method" not in message and message.get("id") == ident:
                 return line
-            self.others.append(message)
-            self._reply(message)
+            self._keep(message, line)
+
+    def _keep(self, message: dict, line: bytes) -> None:
+        if "method" not in message:
+            self._early.append((message, line))
+            return
+        self.others.append(message)
+        self._reply(message)
+
+    def unexpected(self) -> list[dict]:
+        """Answers that nobody has waited for yet."""
+        return [message for message, _ in self._early]
 
     def _reply(self, message: dict) -> None:
         if "method" in message and "id" in message and message["method"] in self.replies:
@@ -139,7 +154,7 @@ class Host:
             line = self.line(max(0.01, end - time.monotonic()))
             if not line:
                 raise EOFError("the process closed its output")
-            self.others.append(json.loads(line))
+            self._keep(json.loads(line), line)
 
     def request(self, method: str, params: dict | None = None, timeout: float = DEADLINE) -> dict:
         return self.wait(self.post(method, params), timeout)

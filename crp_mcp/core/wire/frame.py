@@ -188,7 +188,7 @@ def make_frame(
         return Malformed(-32600, "an id must be a string or a number")
     if method is None:
         if ident is None or ("result" not in top and "error" not in top):
-            return Malformed(-32600, "neither a request nor an answer", (ident,) if ident else ())
+            return Malformed(-32600, "neither a request nor an answer", (ident,) if ident else (), True)
         return Frame(source, size, top, ident, None, **rest)  # type: ignore[arg-type]
     if method[:1] != b'"':
         return Malformed(-32600, "a method must be a string", (ident,) if ident else ())
