@@ -184,7 +184,7 @@ def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
     if len(group) > 1:
         return False
     if bare_year(chunk):
-        return parse.table.kind != "record" and scene_setting(parse, chunk.at)
+        return parse.table.kind != "record" and scene_setting(parse, chunk.at) and _goes_on(parse, chunk.at)
     return (
         bool(chunk.values)
         and not chunk.when
@@ -192,6 +192,13 @@ def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
         and len(chunk.words) == 1
         and not chunk.text[:1].isupper()
     )
+
+
+def _goes_on(parse: Parse, at: int) -> bool:
+    """Whether a year is part of a longer phrase, or opens the clause; at the end of one it is what is said."""
+    following = parse.chunks[at + 1] if at + 1 < len(parse.chunks) else None
+    opens = at <= 1 or all(c.low in ("in", "the", "during", "for", "of") for c in parse.chunks[:at])
+    return opens or (following is not None and (following.is_content or following.low in ("-", "season")))
 
 
 def _beside(parse: Parse, first: int, last: int) -> Chunk | None:

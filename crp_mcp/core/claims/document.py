@@ -157,7 +157,7 @@ class Column:
 
 
 def _single_number(text: str) -> Number | None:
-    if "=" in text and (last := cell_number(text.rsplit("=", 1)[1].strip())):
+    if "=" in text and (last := cell_number(text.rsplit("=", 1)[1].strip(" )"))):
         return last[0]
     found = [p for part in text.replace("(", " ").replace(")", " ").split() if (p := cell_number(part))]
     return found[0][0] if len(found) == 1 else None

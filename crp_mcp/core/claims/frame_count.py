@@ -115,11 +115,16 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 yield from _judged(scene, picked, noun, qty, whole)
 
 
+_SLICES = frozenset(("final", "last", "first", "previous", "next", "past", "recent", "opening", "closing", "remaining"))
+
+
 def _judged(
     scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity, whole: Quantity | None
 ) -> Iterator[Reading]:
     if whole is not None and not _whole_fits(scene, picked, whole):
-        yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
+        if not any(c.low in _SLICES for c in scene.chunks):
+            yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
+        return
     listed = [c for c in picked.conds if len(c.members) > 1]
     if listed and scene.parse.ops("both", "each"):
         yield _each_count(picked, listed[0], qty)
@@ -237,7 +242,9 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
         if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
             continue
         if chunk.columns and chunk.at not in scene.bound:
-            return chunk, 0.6 if _numeric(chunk) and not _row_noun(scene, chunk) and not _numbered(chunk) else 0.0
+            return chunk, 0.4 if _numeric(chunk) and not _row_noun(scene, chunk) and not _numbered(chunk) else 0.0
+        if chunk.qty:
+            continue
         if chunk.values:
             return chunk, 0.0
         if not chunk.is_plain or chunk.low in ("of", "the", "out", "other", "a", "an", "such", "so", "far", "-"):

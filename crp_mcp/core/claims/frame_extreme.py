@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from .bind import options
 from .dates import When, compare
 from .document import Column
 from .lexicon import ATTRIBUTES
@@ -184,12 +185,25 @@ def _holder_check(
         return None, frozenset(), "", 0.0
     ok, used, stated, cost = next((w for w in ways if w[0]), ways[0])
     for chunk in scene.numbers:
-        if chunk.qty and not isinstance(best, When) and not (chunk.when and chunk.qty.value != best):
-            fits = agrees(chunk.qty, best)
-            if fits is not None:
-                ok, used, stated = ok and fits, used | {chunk.at}, f"{stated} {chunk.text}"
-                break
+        if chunk.qty is None or isinstance(best, When) or (chunk.when and chunk.qty.value != best):
+            continue
+        fits, named = _value_fits(scene, chunk, chunk.qty, best, held)
+        if fits is not None:
+            ok, used, stated = ok and fits, used | named | {chunk.at}, f"{stated} {chunk.text}"
     return ok, used, stated, cost
+
+
+def _value_fits(
+    scene: Scene, chunk: Chunk, qty: Quantity, best: Number, held: frozenset[int]
+) -> tuple[bool | None, frozenset[int]]:
+    """Whether a number beside a superlative is the extreme, or what its holder has in the column named with the number."""
+    if agrees(qty, best):
+        return True, frozenset()
+    found = options(scene, chunk)
+    for cond, used, _ in found:
+        if cond.rows & held:
+            return True, used
+    return (False, found[0][1]) if found else (agrees(qty, best), frozenset())
 
 
 def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozenset[int]]) -> bool:
@@ -288,7 +302,10 @@ def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 continue
             found = aggregate(ref.column, selection.rows, op.op)
             counted = frozenset(
-                c.at for c in scene.numbers if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1
+                at
+                for c in scene.numbers
+                if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1
+                for at in (c.at, c.at + 1)
             )
             for number in scene.numbers:
                 if found is None or number.qty is None or number.at in counted:

@@ -68,6 +68,11 @@ def _subjects(scene: Scene, only: int) -> list[int]:
 def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...]]]:
     """(which rows are meant, what is said of them): the last condition, or every one after the first, is said."""
     mentions = scene.mentions
+    ops = scene.parse.ops("all")
+    before = tuple(m for m in mentions if ops and m.last < ops[0].at)
+    if before and len(before) < len(mentions) and before[-1].listed == 1:
+        yield tuple(m for m in mentions if m not in before), before
+        return
     for cut in range(len(mentions) - 1, -1, -1):
         yield mentions[:cut], mentions[cut:]
 
@@ -81,20 +86,23 @@ def _all(scene: Scene) -> Iterator[Reading]:
         for c in scene.columns
         if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_number for r in c.columns)
     }
+    nouns |= {c.at for c in scene.chunks if c.is_content and any(0 < c.at - o <= 3 for o in ops)}
+    numbers = [c for c in scene.numbers if c.qty and any(0 < c.at - o <= 2 for o in ops)]
     for which, said in _splits(scene):
         for domain in scene.combine(which):
             for selection in scene.combine(said):
                 if set(selection.columns) & set(domain.columns) or not domain.rows:
                     continue
+                sized = all(agrees(c.qty, len(domain.rows)) for c in numbers if c.qty)
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
                 listed = [m for mention, cond in domain.pairs if mention.listed > 1 for m in cond.members]
                 if listed:
                     ok = [bool(m & selection.rows) != bool(nots) for m in listed]
                     holds = all(ok)
                 else:
-                    holds = not bad
+                    holds = not bad and sized
                 sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({' AND '.join(c.sql for c in selection.conds)})"
-                used = domain.used | selection.used | ops | nouns | nots
+                used = domain.used | selection.used | ops | nouns | nots | {c.at for c in numbers}
                 cost = domain.cost + selection.cost + 0.05 * len(said) + (0.4 if not which and len(said) > 1 else 0.0)
                 yield Reading(
                     "all",

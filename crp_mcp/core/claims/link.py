@@ -61,19 +61,49 @@ def _longest(column: Column, words: Sequence[Token], at: int) -> tuple[int, Valu
         alive = (
             {k for k in alive if _starts_or_holds(k, phrase)} if len(alive) <= MAX_PARTIAL or len(phrase) > 1 else alive
         )
+        if not alive and len(phrase) > 1 and (near := _misspelt(last[1], phrase)):
+            alive = set(near)
+            phrase[-1] = stem(near[0][_place(near[0], phrase)])
         if not alive:
             break
         last = (offset + 1, list(alive))
-    return _refer(column, words, at, *last)
+    return _refer(column, words, at, *last, phrase[: sum(w.low[0].isalnum() for w in words[at : at + last[0]])])
+
+
+def _place(key: tuple[str, ...], phrase: list[str]) -> int:
+    """Where in a cell the last word of the phrase would stand, when the words before it fit."""
+    before = phrase[:-1]
+    stems = [stem(k) for k in key]
+    for i in range(len(stems) - len(before)):
+        if stems[i : i + len(before)] == before:
+            return i + len(before)
+    return -1
+
+
+def _misspelt(found: Sequence[tuple[str, ...]], phrase: list[str]) -> list[tuple[str, ...]]:
+    """Cells that go on with nearly the phrase's last word: one letter more, less or other in a long word."""
+    word = phrase[-1]
+    out = []
+    for key in found[:200] if len(word) > 5 else ():
+        place = _place(key, phrase)
+        if place > 0 and len(key[place]) > 4 and _one_off(stem(key[place]), word):
+            out.append(key)
+    return out if len({k[_place(k, phrase)] for k in out}) == 1 else []
+
+
+def _one_off(a: str, b: str) -> bool:
+    if abs(len(a) - len(b)) > 1 or a == b:
+        return a == b
+    i = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return a[i + 1 :] == b[i + 1 :] or a[i + 1 :] == b[i:] or a[i:] == b[i + 1 :]
 
 
 def _refer(
-    column: Column, words: Sequence[Token], at: int, length: int, found: Sequence[tuple[str, ...]]
+    column: Column, words: Sequence[Token], at: int, length: int, found: Sequence[tuple[str, ...]], phrase: list[str]
 ) -> tuple[int, ValueRef | None]:
     """Turn the cells that hold the phrase into a reference: whole cells when there are any."""
     if not length:
         return 0, None
-    phrase = [w.stem for w in words[at : at + length] if w.low[0].isalnum()]
     whole = [k for k in found if len(k) == len(phrase)]
     if not whole:
         for shorter in range(len(phrase) - 1, 0, -1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -95,7 +96,7 @@ def cell_number(text: str) -> tuple[Number, str] | None:
         return None
     unit = fold(match["unit"] or match["cur"] or "")
     value = number_of(match["num"] + (match["exp"] or ""))
-    if value is None or re.search(r"\(\s*[-+]?\s*\d+\s*\)", match["rest"] or ""):
+    if value is None or _second_number(match["rest"] or ""):
         return None
     factor = _SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
     if factor != 1:
@@ -103,6 +104,11 @@ def cell_number(text: str) -> tuple[Number, str] | None:
     if (negative and text[1:-1].strip()[:1] in "$€£") or "-" in (match["sign"], match["sign2"]):
         value = -value
     return value, _UNITS.get(unit, unit)
+
+
+def _second_number(rest: str) -> bool:
+    """Whether what follows a number in a cell is another number with as good a claim (`8 (280)`), not a note or a unit."""
+    return any(c.isdigit() for c in rest) and (any(c in "=+" for c in rest) or not any(c.isalpha() for c in rest))
 
 
 def number_of(text: str) -> Number | None:
@@ -280,7 +286,7 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
         )
     if stated.step > 1 and gap <= stated.step * 0.5:
         return True
-    if isinstance(found, float) and gap < stated.step * 1.0000001:
+    if isinstance(found, float) and abs(math.trunc(found / stated.step) * stated.step - stated.value) < stated.step * 1e-6:
         return None
     return None if _roundness(stated) >= 100 and gap <= _roundness(stated) / 2 else False
 

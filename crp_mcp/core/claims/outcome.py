@@ -187,11 +187,7 @@ def _test_numbers(text: str) -> list[tuple[str, Quantity]]:
         if words[:1] in (["of"], ["out"]) and i + 1 < len(quantities):
             words = re.findall(r"[a-z]+", text[quantities[i + 1].end :].lower())
         kind = next((_TEST_KINDS[w] for w in words[:5] if w in _TEST_KINDS), None)
-        if (
-            kind is None
-            and i
-            and re.fullmatch(r"\s*(?:of|out of)(?: the| all)?\s*", text[quantities[i - 1].end : qty.start])
-        ):
+        if i and re.fullmatch(r"\s*(?:of|out of)(?: the| all)?\s*", text[quantities[i - 1].end : qty.start]):
             kind = "total"
         if kind:
             out.append((kind, qty))

@@ -55,7 +55,8 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
         elif chunk.columns:
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
-            cost += 0.0 if known or per else 0.15 if max(c.quality for c in chunk.columns) < 0.8 else 0.8
+            own = any(c.column is scene.table.key_column for c in chunk.columns)
+            cost += 0.0 if known or per else 0.15 if own or max(c.quality for c in chunk.columns) < 0.8 else 0.8
         elif chunk.op:
             cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
@@ -77,6 +78,8 @@ def _op_cost(scene: Scene, chunk: Chunk) -> float:
     following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
     if chunk.low in ("top", "best", "more", "most") and following is not None and following.is_content:
         return 0.15 if _topical(scene, chunk.at) else 0.8
+    if chunk.op == "sum" and following is not None and following.low == "of":
+        return 0.15
     return _OP_COST.get(chunk.op, 1.0)
 
 
@@ -95,6 +98,8 @@ def _runs(scene: Scene, spent: set[int]) -> Iterator[list[Chunk]]:
 
 
 def _known(scene: Scene, chunk: Chunk) -> bool:
+    if chunk.low == "home" and chunk.at and scene.chunks[chunk.at - 1].stem in ("take", "bring", "go", "come"):
+        return True
     return chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns or len(chunk.low) < 2
 
 

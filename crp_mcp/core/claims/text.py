@@ -61,7 +61,7 @@ _COUNTED = re.compile(
     r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b",
     re.IGNORECASE,
 )
-_SUITE_LINE = re.compile(r"^(?:=+ )?.*\b\d+ (?:passed|failed|errors?|skipped|passing|failing)\b", re.IGNORECASE)
+_SUMMARY_LINE = re.compile(r"(?:\d[\d,]* [a-z]+(?:, |$| ))+(?:in [\d.]+ ?m?s(?:econds)?.*|\([\d.]+ ?m?s\))?", re.IGNORECASE)
 _KINDS = {
     "failing": "failed",
     "passing": "passed",
@@ -80,7 +80,7 @@ def test_counts(lines: Sequence[str]) -> dict[str, int]:
         if re.match(r"Test Suites:|Snapshots:", bare):
             continue
         found = list(_COUNTED.finditer(bare))
-        if found and (re.match(r"Tests?:|test result:", bare) or re.match(r"\d", bare)) and len(bare) < 200:
+        if found and (re.match(r"Tests?:|test result:", bare) or _SUMMARY_LINE.fullmatch(bare)):
             out.update({_KINDS.get(m["what"].lower(), m["what"].lower()): int(m["n"].replace(",", "")) for m in found})
         elif match := re.match(r"Ran (\d+) tests? in", bare):
             out["total"] = int(match[1])

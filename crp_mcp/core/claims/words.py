@@ -161,7 +161,7 @@ LIGHT = frozenset(
         next following first last second third total average maximum minimum high low large small big great
         little long short good bad best worst new old young likely able want like need interest recommend
         suggest option choice find found nice great consider think opinion try enjoy prefer match meet fit
-        criterion request requirement preference need suit see here below above follow order total attend score
+        criterion request requirement preference need suit see here below above follow order course total attend score
         post hit throw bat bear born work go come travel spend cost pay charge price"""
     )
 )

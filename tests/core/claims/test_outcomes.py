@@ -97,6 +97,6 @@ def test_evidence_says_how_to_compute_it_again() -> None:
     found = verdicts("There are 4 shops in Bergen.", evidence(SHOPS))[0]
     assert found.findings[0].scratch_id == "scratch_sql_001"
     assert found.findings[0].provenance_hash == "sha256:scratch_sql_001"
-    assert "SELECT COUNT(*) FROM \"scratch_sql_001\" WHERE \"town\" = 'Bergen'" == found.findings[0].computed
+    assert 'SELECT COUNT(*) FROM "scratch_sql_001" WHERE "town" = \'Bergen\'' == found.findings[0].computed
     assert (found.findings[0].found, found.findings[0].stated) == ("3", "4")
     assert (str(found.attribution), str(found.distortion)) == ("TOOL_GROUNDED", "NUMBER_CHANGED")

@@ -107,5 +107,8 @@ def test_big_identifiers_are_exact() -> None:
 
 def test_negative_amount_is_a_refund_of_that_much() -> None:
     """`$114` over -114 is the same amount."""
-    value = {"order": "A-17", "payments": [{"method": "gift card", "amount": 300}, {"method": "gift card", "amount": -114}]}
+    value = {
+        "order": "A-17",
+        "payments": [{"method": "gift card", "amount": 300}, {"method": "gift card", "amount": -114}],
+    }
     assert verdict("A refund of $114 went back to your gift card.", value) == "supported"
