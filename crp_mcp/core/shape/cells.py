@@ -17,6 +17,7 @@ LONGEST = 2_000
 _STACK_SAFE = 400
 """Levels of nesting read by recursion: far from the interpreter's limit, whatever the caller's depth."""
 
+
 class OddNumber(str):
     """A number nothing can be computed with: NaN, Infinity, an exponent beyond every library. Kept as it stands."""
 

@@ -11,7 +11,8 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from .headers import has_header, is_typed, names_columns
 from .text_tables import TextTable, named
@@ -19,9 +20,9 @@ from .text_tables import TextTable, named
 _DELIMITERS = ("\t", ",", ";", "|")
 _SAMPLE_CHARS = 262_144
 _SAMPLE_ROWS = 1_000
-_LONGEST_CELL = 2**30
+LONGEST_CELL = 2**30
 _PREAMBLE = 6
-_FOOTER = re.compile(
+FOOTER = re.compile(
     r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]|(?:total|showing|result|note|\.\.\.).{0,100}",
     re.I,
 )
@@ -35,7 +36,7 @@ class Dialect:
 
     delimiter: str
     width: int
-    header: bool
+    header: bool = True
     quoted: bool = True
     skip: int = 0
     """Lines before the first row."""
@@ -45,6 +46,9 @@ class Dialect:
     """Rows begin and end with the delimiter."""
 
 
+_PLAIN = {"header": True, "quoted": True, "skip": 0, "padded": False, "outer": False}
+
+
 def read_delimited(text: str) -> TextTable | None:
     """The table, or None where this is none."""
     dialect = find_dialect(text)
@@ -52,18 +56,26 @@ def read_delimited(text: str) -> TextTable | None:
         return None
     rows = list(read_rows(text, dialect))
     around: list[str] = []
-    while rows and len(rows[-1]) == 1 and dialect.width > 1 and _FOOTER.fullmatch(rows[-1][0].strip()):
+    while rows and len(rows[-1]) == 1 and dialect.width > 1 and FOOTER.fullmatch(rows[-1][0].strip()):
         around.insert(0, rows.pop()[0].strip())
     names = tuple(rows.pop(0)) if dialect.header and rows else None
     head = [line for line in text.lstrip("\ufeff").splitlines()[: dialect.skip] if line.strip()]
     source = {"\t": "tsv", ",": "csv", ";": "csv", "|": "delimited"}[dialect.delimiter]
-    return TextTable(source, named(names, dialect.width), rows, tuple(head + around))
+    footer = {"footer": len(around)} if around else {}
+    return TextTable(
+        source, named(names, dialect.width), rows, tuple(head + around), reader={**recipe(dialect), **footer}
+    )
 
 
-def find_dialect(text: str) -> Dialect | None:
-    """Decided by the first 256 KiB."""
+def recipe(dialect: Dialect) -> dict[str, Any]:
+    """The dialect as plain values; `Dialect(**recipe)` is the dialect again."""
+    return {name: value for name, value in asdict(dialect).items() if value != _PLAIN.get(name)}
+
+
+def find_dialect(text: str, *, whole: bool = True) -> Dialect | None:
+    """Decided by the first 256 KiB (`whole`: the text is all of it)."""
     sample = text[:_SAMPLE_CHARS].lstrip("\ufeff")
-    whole = len(text) <= _SAMPLE_CHARS
+    whole = whole and len(text) <= _SAMPLE_CHARS
     if sample.lstrip()[:1] in "<{[":
         return None
     best: tuple[float, Dialect] | None = None
@@ -99,7 +111,7 @@ def read_rows(text: str, dialect: Dialect) -> Iterator[list[str]]:
 
 
 def parse_lines(lines: Iterator[str] | io.StringIO, dialect: Dialect) -> Iterator[list[str]]:
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(
         lines,
         delimiter=dialect.delimiter,
@@ -126,7 +138,7 @@ def _try(sample: str, whole: bool, dialect: Dialect) -> tuple[float, Dialect] | 
         return None
     if len(rows) < _SAMPLE_ROWS and not whole:
         rows = rows[:-1]
-    while rows and len(rows) > 2 and len(rows[-1]) == 1 and _FOOTER.fullmatch(rows[-1][0].strip()):
+    while rows and len(rows) > 2 and len(rows[-1]) == 1 and FOOTER.fullmatch(rows[-1][0].strip()):
         rows.pop()
     if not rows:
         return None

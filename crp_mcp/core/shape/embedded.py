@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .cells import NotJson, load_json
-from .json_stream import read_stream
+from .json_stream import JsonReader, read_stream
+from .lists import ListFacts
 
 _FENCE = re.compile(r"(?ms)^[ \t]*(```+|~~~+)[ \t]*([\w.+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)")
 _START = re.compile(r"(?m)(?:^[ \t]*|[:=][ \t]*|[ \t])(?=[\[{])")
@@ -23,6 +24,8 @@ class Embedded:
 
     value: Any
     how: str
+    start: int
+    """Where it begins, in characters."""
     around: tuple[str, ...]
     cut: bool = False
 
@@ -38,7 +41,7 @@ def without_fences(text: str) -> str:
 
 def find_embedded(text: str) -> Embedded | None:
     """The one JSON document that is most of the text, or None."""
-    if _HTTP.match(text):
+    if _HTTP.match(text.lstrip()):
         return None
     for start in _starts(text):
         body = text[start:].encode("utf-8", "surrogatepass")
@@ -50,6 +53,19 @@ def find_embedded(text: str) -> Embedded | None:
         found = _weigh(text, start, body[:length].decode("utf-8", "surrogatepass"), value, cut)
         if found is not None:
             return found
+    return None
+
+
+def embedded_start(head: str) -> int | None:
+    """Where in the beginning of a long text a document seems to begin, or None."""
+    if _HTTP.match(head.lstrip()):
+        return None
+    for start in _starts(head[: 2 * _MOST_AROUND]):
+        reader = JsonReader()
+        reader.feed(head[start:].encode("utf-8", "surrogatepass"))
+        reader.finish()
+        if reader.cut and reader.found and isinstance(reader.value, dict | ListFacts):
+            return start
     return None
 
 
@@ -75,17 +91,26 @@ def _first_value(body: bytes) -> tuple[Any, int, bool]:
 
 def _weigh(text: str, start: int, spelled: str, value: Any, cut: bool) -> Embedded | None:
     """Only a container with something in it, and only where the rest is little."""
-    if not isinstance(value, dict | list) and not hasattr(value, "count"):
-        return None
-    if not value and not isinstance(value, dict | list):
+    if not isinstance(value, dict | list | ListFacts):
         return None
     before, after = text[:start].strip(), text[start + len(spelled) :].strip()
     plain = isinstance(value, list) and not any(isinstance(item, dict | list) for item in value)
     around = len(before) + len(after)
     size = len(spelled.strip())
-    if around > max(size, 60) or around > _MOST_AROUND + size // 4 or (plain and around > size // 2) or (cut and size < 40):
+    if (
+        around > max(size, 60)
+        or around > _MOST_AROUND + size // 4
+        or (plain and around > size // 2)
+        or (cut and size < 40)
+    ):
         return None
     if not value or (size < 60 and before and before[-1] not in ":=" and not before.startswith("#")):
         return None
     how = "markdown section" if before.startswith("#") else "prose"
-    return Embedded(value, how, tuple(line.strip() for line in [*before.splitlines(), *after.splitlines()] if line.strip()), cut)
+    return Embedded(
+        value,
+        how,
+        start,
+        tuple(line.strip() for line in [*before.splitlines(), *after.splitlines()] if line.strip()),
+        cut,
+    )

@@ -179,6 +179,8 @@ _META = frozenset(
 )
 _DEEPEST = 4
 _SAMPLE = 50
+_MANY = 200
+"""An object with more members is a map or a set of columns, no wrapper."""
 _NAME_KEYS = (
     "name",
     "Name",
@@ -203,7 +205,7 @@ class Found:
     """Rows, the way to them, and the objects passed on the way."""
 
     facts: ListFacts
-    path: tuple[str, ...]
+    path: tuple[str | int, ...]
     wrappers: tuple[Mapping[str, Any], ...]
     source: str
 
@@ -212,6 +214,8 @@ def find_rows(value: Mapping[str, Any], depth: int = 0) -> Found | None:
     """The rows of an object, or None where it is an entity of its own."""
     if depth > _DEEPEST or not value:
         return None
+    if len(value) > _MANY:
+        return _columnar(value, depth) or (_records(value) if depth < 2 else None)
     return (
         _columns_form(value)
         or _list_member(value)
@@ -347,7 +351,7 @@ def _only_element(node: Any, key: str, value: Mapping[str, Any]) -> Found | None
     inner = _columns_form(items[0]) or _one_more(items[0])
     if inner is None or not inner.facts.of_lists:
         return None
-    return Found(inner.facts, (f"{key}[0]", *inner.path), (value, *inner.wrappers), inner.source)
+    return Found(inner.facts, (key, 0, *inner.path), (value, {}, *inner.wrappers), inner.source)
 
 
 def _one_more(item: Mapping[str, Any]) -> Found | None:

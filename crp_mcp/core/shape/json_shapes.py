@@ -101,6 +101,7 @@ def list_shape(facts: ListFacts) -> Shape:
         text={"item_types": dict(facts.kinds)},
         row_index=facts.index,
         partial=facts.cut,
+        partial_why="cut at the end" if facts.cut else None,
     )
 
 
@@ -116,11 +117,28 @@ def table_shape(found: Found) -> Shape:
         partial=why is not None,
         partial_why=why,
         columns=columns,
-        path=".".join(found.path) or None,
+        path=path_text(found.path),
         scalars=tuple(_wrapper_scalars(found)),
         head=tuple(row_values(row, columns) for row in facts.head),
         row_index=facts.index,
+        reader=_recipe(found),
     )
+
+
+def path_text(path: Sequence[str | int]) -> str | None:
+    """`data.results[0].rows`; None for the root."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.lstrip(".") or None
+
+
+def _recipe(found: Found) -> dict[str, Any]:
+    """How `rows` finds these rows again."""
+    recipe: dict[str, Any] = {"path": list(found.path)} if found.path else {}
+    if found.facts.node:
+        recipe["node"] = True
+    if found.facts.names is not None and found.source == "json_lists":
+        recipe["header"] = True
+    return recipe
 
 
 def row_values(row: Any, columns: Sequence[Column]) -> tuple[Value, ...]:
@@ -134,10 +152,9 @@ def row_values(row: Any, columns: Sequence[Column]) -> tuple[Value, ...]:
 def _wrapper_scalars(found: Found) -> Iterator[tuple[str, Value]]:
     prefix = ""
     for at, wrapper in enumerate(found.wrappers):
-        yield from list_scalars(
-            {key: item for key, item in wrapper.items() if at >= len(found.path) or key != found.path[at]}, prefix
-        )
-        prefix += found.path[at] + "." if at < len(found.path) else ""
+        step = found.path[at] if at < len(found.path) else None
+        yield from list_scalars({key: item for key, item in wrapper.items() if key != step}, prefix)
+        prefix += f"{step}." if isinstance(step, str) else ""
 
 
 def object_shape(value: Mapping[str, Any]) -> Shape:
@@ -154,7 +171,7 @@ def object_shape(value: Mapping[str, Any]) -> Shape:
             "json_object",
             rows=0,
             rows_total=extent.total,
-            path=".".join(way or ()) or None,
+            path=path_text(way or ()),
             scalars=tuple(list_scalars(value)),
             key_count=len(value),
         )

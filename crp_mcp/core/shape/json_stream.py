@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Callable, Generator
+from typing import Any, Protocol
 
-from .cells import load_json, scan_json
+from .cells import NotJson, load_json, scan_json
 from .lists import ListCollector, ListFacts
 from .typed_rows import BlockLiterals, GivenLiterals, RowForm, decode_block, with_floats
 
@@ -28,6 +28,12 @@ _KEPT = 20_000
 _LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|.', re.S)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _GAP = re.compile(r"[ \t\r\n]*")
+_GOES_ON = re.compile(r"[0-9.eE+-]*\Z")
+"""Nothing follows, or what may be the rest of a number."""
+_KEY = re.compile(rb'"([ !#-\[\]-~]{0,200})"[ \t\r\n]*:')
+_OPENERS = b'"{['
+_BODY = re.compile(rb'(?:[^"\\]++|\\.)*+', re.S)
+_HIGH_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 _Steps = Generator[None, None, Any]
 
@@ -40,6 +46,14 @@ class JsonBroken(Exception):
         self.at = at
         self.value = value
         """What was read before."""
+
+
+class TextSink(Protocol):
+    """Takes a long string as it is read."""
+
+    def feed(self, piece: bytes) -> None: ...
+
+    def finish(self) -> Any: ...
 
 
 class _Cut(Exception):
@@ -56,7 +70,12 @@ _NOTHING = object()
 class JsonReader:
     """Feed the document in any pieces, then `finish()`. Afterwards `value`, `end`, `cut` and `broken` tell the result."""
 
-    def __init__(self) -> None:
+    def __init__(self, long_text: Callable[[str], TextSink] | None = None, spine: str | None = None) -> None:
+        """`long_text`: makes what takes long strings piece by piece (by member name). `spine`: the list at the top
+        whose items are entered like objects.
+        """
+        self._long_text = long_text
+        self._spine = spine
         self._buffer = bytearray()
         self._base = 0
         self._pos = 0
@@ -140,20 +159,30 @@ class JsonReader:
         first = yield from self._space()
         if first < 0:
             raise _Cut(_NOTHING)
-        if first == 0x5B and not (depth and (yield from self._is_small())):
+        if depth and first in _OPENERS:
+            small = yield from self._small()
+            if small is not None:
+                return small[0]
+        if first == 0x22 and self._long_text is not None and (depth or not (yield from self._small())):
+            return (yield from self._long(self._long_text(name)))
+        if first == 0x5B and depth == 1 and name == self._spine:
+            return (yield from self._spine_list(depth))
+        if first == 0x5B:
             return (yield from self._list(name))
-        if first == 0x7B and depth < _DEEPEST and not (depth and (yield from self._is_small())):
+        if first == 0x7B and depth < _DEEPEST:
             return (yield from self._object(depth))
         return (yield from self._whole(first))
 
-    def _is_small(self) -> Generator[None, None, bool]:
-        """Whether the value ends within the next few kilobytes."""
+    def _small(self) -> Generator[None, None, tuple[Any] | None]:
+        """The value, where it ends within the next few kilobytes."""
         yield from self._have(_SMALL)
+        text = self._text(_SMALL)
         try:
-            scan_json(self._text(_SMALL), 0)
+            value, end = scan_json(text, 0)
         except (ValueError, RecursionError):
-            return False
-        return True
+            return None
+        self._advance(text[:end])
+        return (value,)
 
     def _whole(self, first: int) -> _Steps:
         """A value of any size, in one piece."""
@@ -172,7 +201,7 @@ class JsonReader:
                 if last:
                     raise _Cut(_rest(text, first)) from None
             else:
-                if end < len(text) or last or first in b'"{[':
+                if last or first in b'"{[' or not _GOES_ON.match(text, end):
                     self._advance(text[:end])
                     return value
             size *= 4
@@ -197,8 +226,13 @@ class JsonReader:
         mark = yield from self._space()
         if mark not in (0x22, -1):
             raise JsonBroken(self._base + self._pos)
-        key = (yield from self._whole(mark)) if mark == 0x22 else ""
-        yield from self._mark(b":")
+        plain = _KEY.match(self._buffer, self._pos)
+        if plain:
+            key = plain[1].decode()
+            self._pos = plain.end()
+        else:
+            key = (yield from self._whole(mark)) if mark == 0x22 else ""
+            yield from self._mark(b":")
         try:
             members[key] = yield from self._value(depth + 1, key)
         except (_Cut, JsonBroken) as stop:
@@ -216,6 +250,51 @@ class JsonReader:
             raise JsonBroken(self._base + self._pos)
         self._pos += 1
         return mark
+
+    def _spine_list(self, depth: int) -> _Steps:
+        self._pos += 1
+        items: list[Any] = []
+        if (yield from self._space()) == 0x5D:
+            self._pos += 1
+            return items
+        try:
+            while True:
+                items.append((yield from self._value(depth + 1, "")))
+                if (yield from self._mark(b",]")) == 0x5D:
+                    return items
+        except _Cut as cut:
+            raise _Cut(items if cut.value is _NOTHING else [*items, cut.value]) from None
+
+    def _long(self, sink: TextSink) -> _Steps:
+        """A string of any length, handed on piece by piece."""
+        self._pos += 1
+        while True:
+            yield from self._have(BLOCK)
+            found = _BODY.match(self._buffer, self._pos, min(len(self._buffer), self._pos + BLOCK))
+            end = self._boundary(found.end() if found else self._pos)
+            piece = bytes(self._buffer[self._pos : end])
+            try:
+                sink.feed(str(load_json(b'"' + piece + b'"')).encode("utf-8", "surrogatepass"))
+            except NotJson:
+                raise JsonBroken(self._base + self._pos) from None
+            progress = end > self._pos
+            self._pos = end
+            self._drop()
+            if self._buffer[self._pos : self._pos + 1] == b'"':
+                self._pos += 1
+                return sink.finish()
+            if not progress:
+                raise _Cut(sink.finish())
+
+    def _boundary(self, end: int) -> int:
+        """`end`, or a little before it where a character or a pair of surrogates would be cut in two."""
+        if end >= len(self._buffer) and self._eof:
+            return end
+        if self._buffer[end : end + 1] == b'"':
+            return end
+        while end > self._pos and end < len(self._buffer) and self._buffer[end] & 0xC0 == 0x80:
+            end -= 1
+        return end - 6 if _HIGH_HALF.match(self._buffer, max(self._pos, end - 6), end) else end
 
     # --- lists --------------------------------------------------------------------------------------------------------
 
@@ -246,7 +325,7 @@ class JsonReader:
         while True:
             yield from self._have(size + 1)
             text = self._text(size)
-            items, at, _, end = _scan_items(text, False, 1)
+            items, at, _, end = scan_items(text, False, 1)
             if items and at > end:
                 gap = text[end:at].encode()
                 lead = _LEAD.match(self._buffer, self._pos + _bytes(text, at))
@@ -276,7 +355,7 @@ class JsonReader:
             yield from self._have(size + 1)
             text = self._text(size)
             last = self._eof and size >= len(self._buffer) - self._pos
-            items, at, state, end = _scan_items(text, last, most)
+            items, at, state, end = scan_items(text, last, most)
             if items:
                 taken.items(items)
             self._advance(text[:at])
@@ -295,10 +374,11 @@ def _bytes(text: str, end: int) -> int:
     return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))
 
 
-def _scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, int]:
+def scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, int]:
     """Items from the beginning of `text`: (items, where the next begins, `more`|`end`|`cut`|`broken`, end of the last)."""
     items: list[Any] = []
-    at = end = 0
+    start = _GAP.match(text)
+    at = end = start.end() if start else 0
     while True:
         try:
             value, stop = scan_json(text, at)
@@ -308,6 +388,8 @@ def _scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, 
             if not _runs_out(error, text):
                 return items, at, "broken", end
             return items, at, "cut" if last else "more", end
+        if not last and _GOES_ON.match(text, stop):
+            return items, at, "more", end
         gap = _GAP.match(text, stop)
         after = gap.end() if gap else stop
         mark = text[after : after + 1]

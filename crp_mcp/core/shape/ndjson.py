@@ -83,7 +83,9 @@ class LineRows:
         self.noise += len(lines) - len(good)
         if len(self.around) < 6:
             kept = set(good)
-            self.around += [line.decode("utf-8", "replace").strip()[:200] for line in lines if line not in kept][: 6 - len(self.around)]
+            self.around += [line.decode("utf-8", "replace").strip()[:200] for line in lines if line not in kept][
+                : 6 - len(self.around)
+            ]
         return good
 
     def shape(self) -> Shape:

@@ -10,7 +10,15 @@ _TOKEN = re.compile(
     rf"(?P<string>{_STRING})|(?P<call>[A-Za-z_][\w.]*\((?:[^()'\"]|{_STRING})*\))|(?P<word>[A-Za-z_]\w*)"
     r"|(?P<key>-?\d[\d.]*(?=\s*:))|(?P<tail>,\s*(?=[)\]}]))|(?P<open>\()|(?P<close>\))|(?P<object><[^<>\n]{0,300}>)"
 )
-_WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity", "NaN": "NaN", "Infinity": "Infinity"}
+_WORDS = {
+    "None": "null",
+    "True": "true",
+    "False": "false",
+    "nan": "NaN",
+    "inf": "Infinity",
+    "NaN": "NaN",
+    "Infinity": "Infinity",
+}
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{[^}]*\}|([0-7]{1,3})|(.))", re.S)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 _MOMENT = re.compile(r"(?:datetime\.)?(?P<kind>datetime|date|time)\((?P<parts>[\d, ]+)(?:, tzinfo=.*)?\)")
@@ -23,7 +31,9 @@ class _NotPython(Exception):
 def python_to_json(text: str) -> str | None:
     """The same value in JSON, or None where the text is something else. A text that was cut stays cut."""
     bare = text.lstrip()
-    if bare[:1] not in "[({" or ("'" not in bare and "(" not in bare and "None" not in bare and "True" not in bare and "False" not in bare):
+    if bare[:1] not in "[({" or (
+        "'" not in bare and "(" not in bare and "None" not in bare and "True" not in bare and "False" not in bare
+    ):
         return None
     try:
         return _TOKEN.sub(_spell, text)

@@ -9,11 +9,12 @@ from typing import Any
 
 from crp_mcp.core.model import Kind
 
-from .cells import NotJson, load_json, to_value
+from .cells import LongText, NotJson, load_json, to_value
 from .decoding import decode, find_encoding
 from .delimited import read_delimited
 from .embedded import Embedded, fenced_blocks, find_embedded, without_fences
 from .fault_texts import text_fault
+from .faults import value_fault
 from .find_rows import plain
 from .json_shapes import error_shape, list_shape, object_shape, shape_json
 from .json_stream import JsonReader, read_stream
@@ -34,21 +35,42 @@ _DATA = (Kind.TABULAR, Kind.LIST, Kind.OBJECT, Kind.ERROR)
 _CUT = "cut at the end"
 
 
-def read_text(data: bytes) -> Shape:
-    """The shape of one text payload."""
+def read_text(data: bytes, is_error: bool = False) -> Shape:
+    """The shape of one text payload; `is_error`: the result it came in says that it failed."""
     encoding = find_encoding(data)
     if encoding.binary:
         return Shape(Kind.BINARY, "binary", text={"mime": encoding.binary, "bytes": len(data)})
+    if is_error:
+        return failed_text(decode(data, encoding))
     if encoding.codec == "utf-8" and encoding.mark in (None, "utf-8-bom"):
         shape = shape_body(data[encoding.skip :])
         shape = _moved(shape, encoding.skip) if encoding.skip else shape
     else:
         shape = shape_text(decode(data, encoding))
+        shape = replace(shape, reader={**shape.reader, "encoding": [encoding.codec, encoding.skip]})
     return replace(shape, unwrapped=(encoding.mark, *shape.unwrapped)) if encoding.mark else shape
+
+
+def failed_text(text: str) -> Shape:
+    """An error by its flag: its message is what the text says, or the message inside the JSON it is."""
+    bare = text.strip()
+    value: Any = None
+    if bare[:1] in ("{", "["):
+        try:
+            value = load_json(bare.encode("utf-8", "surrogatepass"))
+        except NotJson:
+            value = None
+    message = value_fault(value) if value is not None else None
+    return error_shape(message or text, "is_error", value)
 
 
 def _moved(shape: Shape, by: int) -> Shape:
     return replace(shape, row_index=tuple((row, at + by) for row, at in shape.row_index))
+
+
+def step(shape: Shape, *how: Any) -> Shape:
+    """The shape of what stands inside something, with the step that leads there put in front of its recipe."""
+    return replace(shape, reader={**shape.reader, "steps": [list(how), *shape.reader.get("steps", ())]})
 
 
 def shape_text(text: str, depth: int = 0) -> Shape:
@@ -89,12 +111,12 @@ def _as_json(body: bytes, bare: bytes, depth: int) -> Shape | None:
     if not reader.found:
         return None
     if reader.cut:
-        return _cut(reader.value, depth)
+        return cut_shape(reader.value, depth)
     rest = body[reader.end :].strip(b" \t\r\n\f\v\x00")
     return shape_value(reader.value, depth) if not rest else _followed(reader, body, rest, depth)
 
 
-def _cut(value: Any, depth: int) -> Shape | None:
+def cut_shape(value: Any, depth: int) -> Shape | None:
     """A document that ends too early: what there is of it, never as if it were all."""
     if isinstance(value, str):
         if not value.lstrip()[:1] in ("{", "["):
@@ -114,7 +136,7 @@ def _broken(reader: JsonReader, body: bytes, depth: int) -> Shape | None:
         return None
     if not re.search(rb"(?i)\.\.\.|truncat|\xe2\x80\xa6|more|omitted|cut", rest):
         return None
-    return _cut(reader.value, depth)
+    return cut_shape(reader.value, depth)
 
 
 def _followed(reader: JsonReader, body: bytes, rest: bytes, depth: int) -> Shape | None:
@@ -126,7 +148,7 @@ def _followed(reader: JsonReader, body: bytes, rest: bytes, depth: int) -> Shape
     if isinstance(reader.value, str) or len(rest) > max(reader.end // 2, min(200, 2 * reader.end)):
         return None
     lines = rest.decode("utf-8", "replace").splitlines()
-    return _wrapped(Embedded(reader.value, "prose", tuple(line.strip() for line in lines if line.strip())), depth)
+    return _wrapped(Embedded(reader.value, "prose", 0, tuple(line.strip() for line in lines if line.strip())), depth)
 
 
 def _sequence(first: Any, rest: bytes) -> Shape | None:
@@ -144,10 +166,12 @@ def _sequence(first: Any, rest: bytes) -> Shape | None:
 
 def shape_value(value: Any, depth: int = 0) -> Shape:
     """The shape of a JSON value, with what is encoded inside its one string taken out."""
+    if isinstance(value, LongText):
+        return step(value.shape, "string")
     if type(value) is str and depth < _DEPTH:
         inner = shape_text(value, depth + 1)
         if inner.kind in _DATA:
-            return replace(inner, unwrapped=("double-encoded", *inner.unwrapped))
+            return step(replace(inner, unwrapped=("double-encoded", *inner.unwrapped)), "string")
         if len(value) > 200 or "\n" in value:
             return inner
     if isinstance(value, dict) and depth < _DEPTH:
@@ -159,7 +183,22 @@ def shape_value(value: Any, depth: int = 0) -> Shape:
     return shape_json(value)
 
 
-_QUIET = frozenset({"error", "status", "ok", "success", "message", "code", "type", "jsonrpc", "id", "statuscode", "mimetype", "encoding"})
+_QUIET = frozenset(
+    {
+        "error",
+        "status",
+        "ok",
+        "success",
+        "message",
+        "code",
+        "type",
+        "jsonrpc",
+        "id",
+        "statuscode",
+        "mimetype",
+        "encoding",
+    }
+)
 
 
 def _payload_text(value: Mapping[str, Any]) -> str | None:
@@ -169,18 +208,23 @@ def _payload_text(value: Mapping[str, Any]) -> str | None:
     if len(full) != 1 or len(value) > 8:
         return None
     text = value[full[0]]
-    return full[0] if type(text) is str and len(text) >= 2 else None
+    return full[0] if isinstance(text, LongText) or (type(text) is str and len(text) >= 2) else None
 
 
 def _unwrap_member(value: Mapping[str, Any], key: str, depth: int) -> Shape | None:
     outer = shape_json({name: item for name, item in value.items() if name != key})
     if outer.kind is Kind.ERROR:
         return None
-    inner = shape_text(value[key], depth + 1)
+    text = value[key]
+    inner = text.shape if isinstance(text, LongText) else shape_text(text, depth + 1)
     if inner.kind is Kind.ERROR or (inner.kind in _DATA and inner.source not in ("key_value", "lines")):
         path = ".".join((key, inner.path) if inner.path else (key,))
-        how = "double-encoded" if inner.source.startswith(("json", "ndjson", "python")) or inner.kind is Kind.ERROR else "in a member"
-        return replace(inner, path=path, unwrapped=(how, *inner.unwrapped))
+        how = (
+            "double-encoded"
+            if inner.source.startswith(("json", "ndjson", "python")) or inner.kind is Kind.ERROR
+            else "in a member"
+        )
+        return step(replace(inner, path=path, unwrapped=(how, *inner.unwrapped)), "member", key)
     return None
 
 
@@ -188,7 +232,9 @@ def _as_lines(body: bytes) -> Shape:
     rows = LineRows()
     start = 0
     while start < len(body):
-        end = body.rfind(b"\n", start, start + 4 * _SMALL_JSON) + 1 if len(body) - start > 4 * _SMALL_JSON else len(body)
+        end = (
+            body.rfind(b"\n", start, start + 4 * _SMALL_JSON) + 1 if len(body) - start > 4 * _SMALL_JSON else len(body)
+        )
         end = end or (body.find(b"\n", start) + 1 or len(body))
         rows.feed(body[start:end])
         start = end
@@ -206,8 +252,7 @@ def _as_python(text: str, depth: int) -> Shape | None:
     shape = _as_json(body, body.strip(), depth)
     if shape is None or shape.kind is Kind.SCALAR:
         return None
-    source = "python_repr" if shape.source.startswith("json") else shape.source
-    return replace(shape, source=source, unwrapped=("python repr", *shape.unwrapped), row_index=())
+    return step(replace(shape, unwrapped=("python repr", *shape.unwrapped), row_index=()), "python")
 
 
 _NOTHING = re.compile(
@@ -229,7 +274,7 @@ def _as_text(text: str, bare: str, depth: int) -> Shape:
     shape = _as_events(text) or (_unfenced(text, depth) if depth < _DEPTH else None) or _table(text)
     if shape is not None:
         return shape
-    found = find_embedded(bare)
+    found = find_embedded(text)
     if found is not None:
         return _wrapped(found, depth)
     if one_line and len(bare) <= 100 and not re.search(r"\s", bare):
@@ -237,7 +282,11 @@ def _as_text(text: str, bare: str, depth: int) -> Shape:
     pairs = read_pairs(bare)
     if pairs is not None:
         return replace(object_shape(pairs), source="key_value")
-    facts = text_facts(text)
+    return plain_text_shape(text_facts(text))
+
+
+def plain_text_shape(facts: Mapping[str, Any]) -> Shape:
+    """Prose, code or a log, with its facts."""
     extent = text_extent([*facts.get("head", ()), *facts.get("tail", ())], None)
     return Shape(Kind.TEXT, "text", text=facts, partial=extent.why is not None, partial_why=extent.why)
 
@@ -252,7 +301,7 @@ def _as_events(text: str) -> Shape | None:
     if data is None:
         return None
     shape = shape_text(data, 1)
-    return replace(shape, unwrapped=("event stream", *shape.unwrapped)) if shape.kind in _DATA else None
+    return step(replace(shape, unwrapped=("event stream", *shape.unwrapped)), "events") if shape.kind in _DATA else None
 
 
 def _unfenced(text: str, depth: int) -> Shape | None:
@@ -260,11 +309,15 @@ def _unfenced(text: str, depth: int) -> Shape | None:
     if "```" not in text and "~~~" not in text:
         return None
     found = []
-    for language, content in fenced_blocks(text):
+    for number, (language, content) in enumerate(fenced_blocks(text)):
         if language in ("", "json", "jsonl", "ndjson", "json5", "jsonc", "csv", "tsv", "text", "txt", "markdown", "md"):
             shape = shape_text(content, depth + 1)
-            if shape.kind in _DATA and not (shape.kind is Kind.ERROR and language not in ("json", "")) and shape.source not in ("key_value", "lines"):
-                found.append((shape, content))
+            if (
+                shape.kind in _DATA
+                and not (shape.kind is Kind.ERROR and language not in ("json", ""))
+                and shape.source not in ("key_value", "lines")
+            ):
+                found.append((step(shape, "fence", number), content))
     if len(found) != 1:
         return None
     shape, content = found[0]
@@ -273,17 +326,18 @@ def _unfenced(text: str, depth: int) -> Shape | None:
         return None
     if shape.kind is Kind.ERROR and shape.source == "text_error":
         return None
-    return _remarked(replace(shape, unwrapped=("fenced", *shape.unwrapped)), around.splitlines())
+    return remarked(replace(shape, unwrapped=("fenced", *shape.unwrapped)), around.splitlines())
 
 
 def _wrapped(found: Embedded, depth: int) -> Shape:
     shape = shape_value(found.value, depth + 1)
     if found.cut and shape.kind is not Kind.ERROR:
         shape = replace(shape, partial=True, partial_why=_CUT)
-    return _remarked(replace(shape, unwrapped=(found.how, *shape.unwrapped), row_index=()), found.around)
+    shape = replace(shape, unwrapped=(found.how, *shape.unwrapped), row_index=())
+    return remarked(step(shape, "at", found.start) if found.start else shape, found.around)
 
 
-def _remarked(shape: Shape, around: Any) -> Shape:
+def remarked(shape: Shape, around: Any) -> Shape:
     """With what the text around it says of how much there is."""
     lines = [line.strip() for line in around if line.strip()]
     extent = text_extent([*lines[:6], *lines[-6:]], shape.rows)

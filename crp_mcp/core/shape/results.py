@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from crp_mcp.core.model import Kind
 
-from .cells import NotJson, compact_json, load_json
+from .cells import LongText, NotJson, compact_json, load_json
 from .faults import value_fault
-from .json_shapes import error_shape, shape_json
+from .json_shapes import error_shape, list_shape
+from .lists import list_facts
 from .model import Shape
-from .reading import read_text, shape_text
+from .reading import failed_text, read_text, shape_text, shape_value, step
 
 
 def read_result(data: bytes, is_error: bool) -> Shape:
@@ -20,12 +21,17 @@ def read_result(data: bytes, is_error: bool) -> Shape:
     try:
         result = load_json(data)
     except NotJson:
-        return read_text(data)
+        return read_text(data, is_error)
     if not isinstance(result, dict) or not isinstance(result.get("content", []), list):
-        return read_text(data)
+        return read_text(data, is_error)
     if "content" not in result and "structuredContent" not in result:
-        return read_text(data)
+        return read_text(data, is_error)
     return shape_result(result, is_error)
+
+
+def is_result(head: bytes) -> bool:
+    """Whether a long document begins like a result."""
+    return head.lstrip()[:1] == b"{" and (b'"content"' in head[:65_536] or b'"structuredContent"' in head[:65_536])
 
 
 def shape_result(result: Mapping[str, Any], is_error: bool) -> Shape:
@@ -34,7 +40,7 @@ def shape_result(result: Mapping[str, Any], is_error: bool) -> Shape:
     texts = [(at, text) for at, block in enumerate(blocks) for text in [_text_of(block)] if text is not None]
     media = tuple(_medium(at, block) for at, block in enumerate(blocks) if _text_of(block) is None)
     if failed:
-        return replace(_failure([text for _, text in texts], result), media=media)
+        return replace(_failure([_head_of(text) for _, text in texts], result), media=media)
     shape = _shape_texts(texts)
     if shape is None or (shape.kind in (Kind.EMPTY, Kind.TEXT, Kind.SCALAR) and _structured(result) not in (None, {})):
         shape = _prefer_structured(shape, _structured(result))
@@ -54,21 +60,37 @@ def _structured(result: Mapping[str, Any]) -> Any:
     return result.get("structuredContent")
 
 
-def _text_of(block: Mapping[str, Any]) -> str | None:
-    if block.get("type") == "text" and isinstance(block.get("text"), str):
-        return str(block["text"])
+_Text = str | LongText
+
+
+def _text_of(block: Mapping[str, Any]) -> _Text | None:
+    if block.get("type") == "text" and isinstance(block.get("text"), str | LongText):
+        return cast(_Text, block["text"])
     resource = block.get("resource")
-    if block.get("type") == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
-        return str(resource["text"])
+    if (
+        block.get("type") == "resource"
+        and isinstance(resource, dict)
+        and isinstance(resource.get("text"), str | LongText)
+    ):
+        return cast(_Text, resource["text"])
     return None
+
+
+def _shape_of(text: _Text) -> Shape:
+    return cast(Shape, text.shape) if isinstance(text, LongText) else shape_text(text)
+
+
+def _head_of(text: _Text) -> str:
+    return text.head if isinstance(text, LongText) else text
 
 
 def _medium(at: int, block: Mapping[str, Any]) -> tuple[int, str, str, int]:
     resource = block.get("resource") if isinstance(block.get("resource"), dict) else {}
     inner: Mapping[str, Any] = resource if isinstance(resource, dict) else {}
     mime = block.get("mimeType") or inner.get("mimeType") or ""
-    data = block.get("data") if isinstance(block.get("data"), str) else inner.get("blob")
-    return at, str(block.get("type") or "unknown"), str(mime), _decoded_size(data) if isinstance(data, str) else 0
+    data = block.get("data") if isinstance(block.get("data"), str | LongText) else inner.get("blob")
+    size = _decoded_size(data) if isinstance(data, str) else data.size * 3 // 4 if isinstance(data, LongText) else 0
+    return at, str(block.get("type") or "unknown"), str(mime), size
 
 
 def _decoded_size(text: str) -> int:
@@ -81,12 +103,7 @@ def _failure(texts: Sequence[str], result: Mapping[str, Any]) -> Shape:
     text = "\n".join(text for text in texts if text.strip())
     structured = _structured(result)
     if text.strip():
-        try:
-            value = load_json(text.strip().encode("utf-8", "surrogatepass"))
-        except NotJson:
-            return error_shape(text, "is_error")
-        message = value_fault(value)
-        return error_shape(message or text, "is_error", value)
+        return failed_text(text)
     if structured not in (None, {}, []):
         message = value_fault(structured)
         shape = error_shape(message or "", "is_error", structured)
@@ -98,30 +115,32 @@ def _as_text(value: Any) -> str:
     return compact_json(value, 8_000)
 
 
-def _shape_texts(texts: Sequence[tuple[int, str]]) -> Shape | None:
+def _shape_texts(texts: Sequence[tuple[int, _Text]]) -> Shape | None:
     if not texts:
         return None
     if len(texts) == 1:
-        return shape_text(texts[0][1])
+        return step(_shape_of(texts[0][1]), "block", texts[0][0])
     rows = _object_blocks([text for _, text in texts])
     if rows is not None:
-        return replace(shape_json(rows), source="json_blocks")
-    blocks = tuple((at, shape_text(text)) for at, text in texts)
+        return replace(list_shape(list_facts(rows)), source="json_blocks")
+    blocks = tuple((at, step(_shape_of(text), "block", at)) for at, text in texts)
     full = [(at, shape) for at, shape in blocks if shape.kind is not Kind.EMPTY]
     main = next((shape for _, shape in full if shape.kind is not Kind.TEXT), full[0][1] if full else blocks[0][1])
     if sum(shape.kind not in (Kind.TEXT, Kind.SCALAR) for _, shape in full) != 1:
         main = (
-            shape_text("\n".join(text for _, text in texts))
+            shape_text("\n".join(_head_of(text) for _, text in texts))
             if all(s.kind in (Kind.TEXT, Kind.SCALAR, Kind.EMPTY) for _, s in blocks)
             else main
         )
     return replace(main, blocks=blocks)
 
 
-def _object_blocks(texts: Sequence[str]) -> list[Any] | None:
+def _object_blocks(texts: Sequence[_Text]) -> list[Any] | None:
     """One row for each block, where every block is one JSON object."""
     rows = []
     for text in texts:
+        if isinstance(text, LongText):
+            return None
         try:
             value = load_json(text.strip().encode("utf-8", "surrogatepass"))
         except NotJson:
@@ -138,7 +157,7 @@ def _prefer_structured(shape: Shape | None, structured: Any) -> Shape | None:
         return shape
     if shape is not None and shape.kind is not Kind.EMPTY and _is_copy(structured):
         return shape
-    other = replace(shape_json(structured), source="structured_content")
+    other = step(replace(shape_value(structured), row_index=()), "structured")
     if other.kind is Kind.EMPTY and shape is not None:
         return shape
     if shape is None or other.kind in (Kind.TABULAR, Kind.LIST, Kind.OBJECT, Kind.ERROR):

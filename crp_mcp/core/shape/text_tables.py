@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from crp_mcp.core.model import Kind
 
@@ -28,38 +28,70 @@ class TextTable:
     """How many lines between the rows are no rows."""
     declared: int | None = None
     """Rows there are, by the footer."""
+    reader: Mapping[str, Any] = field(default_factory=dict)
+    """How to read the rows again, where the source alone does not say it."""
 
     @property
     def width(self) -> int:
         return len(self.names)
 
 
+class TableCollector:
+    """Collects the rows of one table of texts, however many."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._stats = TableStats(text_cells=True)
+        self._queue: list[Sequence[str | None]] = []
+        self._head: list[Sequence[str | None]] = []
+        self._ragged = 0
+
+    def feed(self, rows: Sequence[Sequence[str | None]]) -> None:
+        if len(self._head) < EDGE:
+            self._head += rows[: EDGE - len(self._head)]
+        width, queue = len(self._names), self._queue
+        if any(len(row) != width for row in rows):
+            self._ragged += sum(len(row) != width for row in rows)
+            rows = [row[:width] for row in rows]
+        queue.extend(rows)
+        done = 0
+        while len(queue) - done >= BATCH:
+            self._stats.feed_rows(self._names, queue[done : done + BATCH])
+            done += BATCH
+        del queue[:done]
+
+    def shape(self, source: str, around: Sequence[str], *, noise: int = 0, declared: int | None = None) -> Shape:
+        """Tabular, or empty where there is a header and nothing under it."""
+        if self._queue:
+            self._stats.feed_rows(self._names, self._queue)
+            self._queue = []
+        count = self._stats.rows
+        columns = self._stats.finish() if count else empty_columns(self._names)
+        extent = text_extent(around, count)
+        total, why = extent.total, extent.why
+        if declared is not None and declared >= count:
+            total = max(total or 0, declared)
+            why = why or (f"{count} of {declared}" if declared > count else None)
+        notes = {"around": [line[:200] for line in around[:6]], "noise_lines": noise, "ragged_rows": self._ragged}
+        return Shape(
+            Kind.TABULAR if count else Kind.EMPTY,
+            source,
+            rows=count,
+            rows_total=total,
+            partial=why is not None,
+            partial_why=why,
+            columns=columns,
+            head=tuple(row_values(list(row), columns) for row in self._head),
+            text={name: note for name, note in notes.items() if note},
+        )
+
+
 def text_table_shape(table: TextTable) -> Shape:
-    """Tabular, or empty where there is a header and nothing under it."""
-    stats = TableStats(text_cells=True)
-    rows = iter(table.rows)
-    while batch := list(islice(rows, BATCH)):
-        stats.feed_rows(table.names, [row[: table.width] for row in batch])
-    columns = stats.finish() if stats.rows else empty_columns(table.names)
-    extent = text_extent(table.around, stats.rows)
-    total, why = extent.total, extent.why
-    if table.declared is not None:
-        total = max(total or 0, table.declared) if table.declared >= stats.rows else total
-        if table.declared > stats.rows:
-            why = why or f"{stats.rows} of {table.declared}"
-    ragged = sum(len(row) != table.width for row in table.rows)
-    notes = {"around": [line[:200] for line in table.around[:6]], "noise_lines": table.noise, "ragged_rows": ragged}
-    return Shape(
-        Kind.TABULAR if stats.rows else Kind.EMPTY,
-        table.source,
-        rows=stats.rows,
-        rows_total=total,
-        partial=why is not None,
-        partial_why=why,
-        columns=columns,
-        head=tuple(row_values(list(row), columns) for row in table.rows[:EDGE]),
-        text={name: note for name, note in notes.items() if note},
-    )
+    """The shape of a table at hand."""
+    collector = TableCollector(table.names)
+    collector.feed(table.rows)
+    shape = collector.shape(table.source, table.around, noise=table.noise, declared=table.declared)
+    return replace(shape, reader=dict(table.reader))
 
 
 def empty_columns(names: Sequence[str]) -> tuple[Column, ...]:

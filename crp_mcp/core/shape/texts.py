@@ -35,6 +35,10 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
     ("[info]", "INFO"),
     ("[debug]", "DEBUG"),
 )
+_WORD = {
+    word: re.compile(rf"(?<![\w-]){word}(?![\w-])[^\n]*" if word.isalpha() else re.escape(word) + r"[^\n]*")
+    for word, _ in _SPELLINGS
+}
 _ALARMS = frozenset({"FATAL", "CRITICAL", "PANIC", "ERROR", "FAILED"})
 _ALARM_LINE = re.compile(
     r"(?m)^.{0,200}?(?:\b[A-Za-z]*(?:Error|Exception)\b\s*[:(]|\berror:|\bError - |\bfatal:|\bpanic:|Traceback \(most).{0,300}"
@@ -125,24 +129,10 @@ def text_facts(text: str) -> dict[str, Any]:
 
 def _lines_with(block: str, word: str) -> tuple[int, int, int]:
     """(lines that hold the word as a word of its own, where the first and the last stand)."""
-    count, first, last, at = 0, -1, -1, block.find(word)
-    bare = word.isalpha()
-    while at >= 0:
-        end = at + len(word)
-        whole = not bare or (not (at and _wordy(block[at - 1])) and not (end < len(block) and _wordy(block[end])))
-        if whole:
-            count += 1
-            first = at if first < 0 else first
-            last = at
-            end = block.find("\n", end)
-            if end < 0:
-                break
-        at = block.find(word, end)
-    return count, first, last
-
-
-def _wordy(char: str) -> bool:
-    return char.isalnum() or char in "_-"
+    if word not in block:
+        return 0, -1, -1
+    starts = [found.start() for found in _WORD[word].finditer(block)]
+    return (len(starts), starts[0], starts[-1]) if starts else (0, -1, -1)
 
 
 def _line_at(block: str, at: int) -> str:
