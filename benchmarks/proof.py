@@ -111,6 +111,7 @@ def steps(rounds: int) -> list[Figure]:
     document = read_object(receipt.body)
     event = {"tool_name": "db:query", "input_hash": DIGEST, "output_hash": DIGEST}
     key = RING.mac_key("s")
+    signature = RING.sign(receipt.body)
     frontier = merkle.Frontier()
 
     def grow() -> None:
@@ -121,6 +122,7 @@ def steps(rounds: int) -> list[Figure]:
         {
             "sign": lambda: RING.sign(receipt.body),
             "issue": lambda: eccr.issue([ITEM], output_hash=DIGEST, issued_at=NOW, kid=RING.kid, sign=RING.sign),
+            "check": lambda: verify_signature(RING.public_key, signature, receipt.body),
             "verify": lambda: eccr.verify(receipt.body, keys=RING.own, verify_signature=verify_signature, now=NOW),
             "link": lambda: link(
                 EMPTY_CHAIN, event_type="TOOL_CALL", timestamp=NOW, session_id="s", turn_id=1, data=event, mac_key=key
@@ -136,7 +138,12 @@ def steps(rounds: int) -> list[Figure]:
     return [
         Figure("Ed25519 signature", found["sign"], 50, "µs"),
         Figure("receipt issued (leaf, root, two canonical forms, signature)", found["issue"], 150, "µs"),
-        Figure("receipt verified (strict reader, signature, times)", found["verify"], 200, "µs"),
+        Figure(
+            "receipt verified (strict reader, signature, times), over the bare signature check",
+            found["verify"] / found["check"],
+            3.0,
+            note=f"{found['verify']:.0f} µs ",
+        ),
         Figure("audit record linked (canonical form, hash, HMAC)", found["link"], 60, "µs"),
         Figure("session key derived (HKDF)", found["mac key"], 60, "µs"),
         Figure("Merkle frontier: append and root, 1e3 to 1e5 leaves", found["grow"], 20, "µs"),

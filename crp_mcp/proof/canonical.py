@@ -54,8 +54,9 @@ def _is_plain(value: Any) -> bool:
             if not -_SAFE <= item <= _SAFE:
                 return False
         elif kind is dict:
-            if not all(type(key) is str and (key.isascii() or max(key) < _FIRST_SURROGATE) for key in item):
-                return False
+            for key in item:
+                if type(key) is not str or not (key.isascii() or max(key) < _FIRST_SURROGATE):
+                    return False
             stack.extend(item.values())
         elif kind is list or kind is tuple:
             stack.extend(item)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -34,7 +34,6 @@ class Form(StrEnum):
     ROOT = "root"
     INTEGER = "integer"
     LABEL = "label"
-    ITEM_LABEL = "item label"
     KID = "kid"
     ALGORITHM = "algorithm"
     SIGNATURE = "signature"
@@ -50,47 +49,65 @@ class Member:
     required: bool = True
 
 
-RECEIPT: tuple[Member, ...] = (
-    # `alg` stands first: what a signature is must be known before anything signed is looked at.
-    Member("alg", "alg", Form.ALGORITHM),
-    Member("root", "source_items_merkle_root", Form.ROOT),
-    Member("count", "source_item_count", Form.INTEGER),
-    Member("ceiling", "inherited_sensitivity_ceiling", Form.LABEL),
-    Member("output_hash", "compacted_output_hash", Form.HASH),
-    Member("purge_epoch", "retention_purge_epoch", Form.INTEGER),
-    Member("issued_at", "issued_at", Form.INTEGER),
-    Member("supersedes", "supersedes", Form.HASH, required=False),
-    Member("kid", "kid", Form.KID),
-    Member("signature", "signature", Form.SIGNATURE),
-)
-LEAF: tuple[Member, ...] = (
-    Member("digest", "item_digest", Form.HASH),
-    Member("sensitivity", "sensitivity", Form.ITEM_LABEL),
-    Member("expires_at", "expires_at", Form.INTEGER),
-)
-SIGNATURE_NAME = next(member.name for member in RECEIPT if member.form is Form.SIGNATURE)
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """The members of one kind of document, in the order in which they are checked."""
+
+    members: tuple[Member, ...]
+    required: frozenset[str] = field(init=False)
+    known: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "required", frozenset(m.name for m in self.members if m.required))
+        object.__setattr__(self, "known", frozenset(m.name for m in self.members))
 
 
-def to_wire(table: tuple[Member, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+RECEIPT = Table(
+    (
+        # `alg` stands first: what a signature is must be known before anything signed is looked at.
+        Member("alg", "alg", Form.ALGORITHM),
+        Member("root", "source_items_merkle_root", Form.ROOT),
+        Member("count", "source_item_count", Form.INTEGER),
+        Member("ceiling", "inherited_sensitivity_ceiling", Form.LABEL),
+        Member("output_hash", "compacted_output_hash", Form.HASH),
+        Member("purge_epoch", "retention_purge_epoch", Form.INTEGER),
+        Member("issued_at", "issued_at", Form.INTEGER),
+        Member("supersedes", "supersedes", Form.HASH, required=False),
+        Member("kid", "kid", Form.KID),
+        Member("signature", "signature", Form.SIGNATURE),
+    )
+)
+LEAF = Table(
+    (
+        Member("digest", "item_digest", Form.HASH),
+        Member("sensitivity", "sensitivity", Form.LABEL),
+        Member("expires_at", "expires_at", Form.INTEGER),
+    )
+)
+SIGNATURE_NAME = next(member.name for member in RECEIPT.members if member.form is Form.SIGNATURE)
+
+
+def to_wire(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
     """Wire members of the given roles; a role that is absent or None is left out."""
-    return {member.name: values[member.role] for member in table if values.get(member.role) is not None}
+    return {member.name: values[member.role] for member in table.members if values.get(member.role) is not None}
 
 
-def from_wire(table: tuple[Member, ...], document: Mapping[str, Any]) -> dict[str, Any]:
+def from_wire(table: Table, document: Mapping[str, Any]) -> dict[str, Any]:
     """Values by role, each of its form. Optional members that are absent are None.
 
     Raises Rejected: MISSING_MEMBER, UNKNOWN_MEMBER, or the reason of the first member that is malformed.
     """
-    for member in table:
-        if member.required and member.name not in document:
-            raise rejected(Reason.MISSING_MEMBER, f"no member {member.name}")
-    values = {member.role: document.get(member.name) for member in table}
-    present = sum(member.name in document for member in table)
-    if present != len(document):
-        raise rejected(Reason.UNKNOWN_MEMBER, f"{len(document) - present} members the profile does not know")
-    for member in table:
-        if member.name in document:
-            _check(member, document[member.name])
+    if not table.required <= document.keys():
+        missing = next(member.name for member in table.members if member.required and member.name not in document)
+        raise rejected(Reason.MISSING_MEMBER, f"no member {missing}")
+    if not document.keys() <= table.known:
+        raise rejected(Reason.UNKNOWN_MEMBER, f"{len(document.keys() - table.known)} members the profile does not know")
+    values: dict[str, Any] = {}
+    for member in table.members:
+        value = values[member.role] = document.get(member.name)
+        well_formed, reason = _FORMS[member.form]
+        if not well_formed(value) and (member.required or member.name in document):
+            raise rejected(reason, f"member {member.name} is not a well-formed {member.form.value}")
     return values
 
 
@@ -125,28 +142,23 @@ def signed_bytes(document: Mapping[str, Any]) -> bytes:
     return canonicalize({name: value for name, value in document.items() if name != SIGNATURE_NAME})
 
 
-def _check(member: Member, value: object) -> None:
-    refusal = _refusal(member.form, value)
-    if refusal is not None:
-        raise rejected(refusal, f"member {member.name} is not a well-formed {member.form.value}")
+def _is_root(value: object) -> bool:
+    # A count is at least 1, so the root of no leaves can never be right.
+    return is_hash(value) and value != _EMPTY_HASH
 
 
-def _refusal(form: Form, value: object) -> Reason | None:
-    """The reason why `value` is not of this form; None if it is."""
-    match form:
-        case Form.HASH:
-            return None if is_hash(value) else Reason.BAD_HASH
-        case Form.ROOT:
-            # A count is at least 1, so the root of no leaves can never be right.
-            return None if is_hash(value) and value != _EMPTY_HASH else Reason.BAD_HASH
-        case Form.INTEGER:
-            return None if is_integer(value) else Reason.BAD_INTEGER
-        case Form.LABEL | Form.ITEM_LABEL:
-            # Which labels exist is the lattice's to say: on a receipt an unknown one rejects, on an item it is the top.
-            return None if isinstance(value, str) else Reason.BAD_LABEL
-        case Form.ALGORITHM:
-            return None if value == ALGORITHM else Reason.BAD_ALGORITHM
-        case Form.KID:
-            return None if is_hash(value) else Reason.UNKNOWN_KEY
-        case Form.SIGNATURE:
-            return None if decode_signature(value) is not None else Reason.BAD_SIGNATURE
+def _is_text(value: object) -> bool:
+    # Which labels exist is the lattice's to say: on a receipt an unknown one rejects, on an item it is the top.
+    return isinstance(value, str)
+
+
+_FORMS: dict[Form, tuple[Callable[[object], bool], Reason]] = {
+    Form.HASH: (is_hash, Reason.BAD_HASH),
+    Form.ROOT: (_is_root, Reason.BAD_HASH),
+    Form.INTEGER: (is_integer, Reason.BAD_INTEGER),
+    Form.LABEL: (_is_text, Reason.BAD_LABEL),
+    Form.KID: (is_hash, Reason.UNKNOWN_KEY),
+    Form.ALGORITHM: (lambda value: value == ALGORITHM, Reason.BAD_ALGORITHM),
+    Form.SIGNATURE: (lambda value: decode_signature(value) is not None, Reason.BAD_SIGNATURE),
+}
+"""What a value of each form must be, and why it is refused if it is not."""
