@@ -71,7 +71,8 @@ def receipt(db: sqlite3.Connection, space_id: int | None, digest: str) -> Stored
         NotFound: there is none with this digest here.
     """
     row = db.execute(
-        "SELECT id, body, supersedes, only_leaf FROM receipt WHERE digest = ? AND (? IS NULL OR space_id = ?)",
+        "SELECT id, body, supersedes, only_leaf FROM receipt WHERE digest = ? AND (? IS NULL OR space_id = ?) "
+        "ORDER BY id LIMIT 1",
         (digest, space_id, space_id),
     ).fetchone()
     if row is None:
@@ -91,7 +92,7 @@ def receipts_on(db: sqlite3.Connection, space_id: int, item: str) -> list[str]:
         "WHERE e.space_id = ? AND e.scratch_id = ? AND e.number = ? ORDER BY 1",
         (item, space_id, space_id, item, number_of(item)),
     ).fetchall()
-    return [row[1] for row in rows]
+    return list(dict.fromkeys(row[1] for row in rows))
 
 
 def add_checkpoint(db: sqlite3.Connection, seq: int, body: bytes, at: float) -> None:

@@ -22,32 +22,37 @@ PAGE_SIZE = 4096
 WAL_KEEP = 4 * 1024 * 1024
 """Bytes the log file keeps once it has been copied and starts again; more is cut off."""
 _MAGIC = b"SQLite format 3\x00"
+_SECOND_LOOK = 0.1
+"""Seconds after which a file that looked wrong is looked at again."""
 _OLDEST_SQLITE = (3, 37, 0)  # STRICT tables, RETURNING, generated columns
 
 
 def look_at(path: Path) -> int:
     """Return the schema version of the store at `path`, 0 for an absent or empty file. Changes nothing.
 
-    The application id is in the file before the log is ever used, so the header alone tells ours from foreign; the
-    version may stand only in the log, so it is read through a read-only connection.
-
     Raises:
         StoreError: not SQLite, not ours, damaged, or written by a newer version.
     """
     try:
-        size = path.stat().st_size if path.exists() else 0
-        head = b""
-        if size:
-            with path.open("rb") as file:
-                head = file.read(100)
+        return _look(path)
+    except StoreError:
+        time.sleep(_SECOND_LOOK)  # another process may be making it at this moment: what is wrong stays wrong
+        return _look(path)
+
+
+def _look(path: Path) -> int:
+    try:
+        head, size, logged = _first_bytes(path)
     except OSError as error:
-        raise StoreError(f"store {path}: cannot be read ({error.strerror}): check its permissions") from error
+        raise StoreError(
+            f"store {path}: cannot be read ({error.strerror}): check its permissions, or choose another place with "
+            "--store"
+        ) from error
     if not size:
         return 0
-    _check_header(path, head, size)
-    with named(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)) as db:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    _check_header(path, head, size, logged)
+    with named(path):
+        version = _read_version(path, logged)
     if version > schema.VERSION:
         raise StoreError(
             f"store {path}: made by a newer crp-mcp (schema {version}, this one knows {schema.VERSION}): "
@@ -56,18 +61,40 @@ def look_at(path: Path) -> int:
     return version
 
 
-def _check_header(path: Path, head: bytes, size: int) -> None:
+def _first_bytes(path: Path) -> tuple[bytes, int, bool]:
+    """Return the file's header, its size, and whether its log holds anything."""
+    log = path.with_name(path.name + "-wal")
+    logged = log.exists() and log.stat().st_size > 0
+    try:
+        with path.open("rb") as file:
+            return file.read(100), file.seek(0, 2), logged
+    except FileNotFoundError:
+        return b"", 0, False
+
+
+def _read_version(path: Path, logged: bool) -> int:
+    """Read version and table list without leaving a trace: a log is read read-only, else the file as it stands.
+
+    The application id is in the file before the log is ever used, so the header tells ours from foreign; the version
+    may stand in the log alone.
+    """
+    how = "mode=ro" if logged else "immutable=1"
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=10)) as db:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _check_header(path: Path, head: bytes, size: int, logged: bool) -> None:
     if len(head) < 100 or not head.startswith(_MAGIC):
         raise StoreError(f"store {path}: not a SQLite file: move it away, or choose another place with --store")
-    application, pages = struct.unpack_from(">I", head, 68)[0], struct.unpack_from(">I", head, 28)[0]
-    if application != schema.APPLICATION_ID:
+    pages, cookie, version, application = struct.unpack(">28xI8xI16xI4xI28x", head)
+    never_used = not (cookie or version or application or logged)  # a database nobody has put a table into yet
+    if application != schema.APPLICATION_ID and not never_used:
         raise StoreError(
             f"store {path}: a SQLite file of another program: move it away, or choose another place with --store"
         )
     page = struct.unpack_from(">H", head, 16)[0]
-    log = path.with_name(path.name + "-wal")
-    logged = log.exists() and log.stat().st_size > 0  # then the log may hold what the file lacks
-    if not logged and size < pages * (65536 if page == 1 else page):
+    if not logged and size < pages * (65536 if page == 1 else page):  # a log may hold what the file lacks
         raise StoreError(
             f"store {path}: damaged, its end is missing ({size} of {pages * page} bytes): keep a copy, and restore "
             "a backup or move it away to start afresh"

@@ -16,20 +16,20 @@ _SUFFIXES = (".db", ".sqlite", ".sqlite3")
 def default_folder(env: Mapping[str, str], platform: str) -> PurePath:
     """Return the folder of the store for an environment and a `sys.platform`; pure, so every platform is testable.
 
-    `CRP_MCP_STORE` wins. Else: `$XDG_DATA_HOME/crp-mcp` or `~/.local/share/crp-mcp`; on macOS
-    `~/Library/Application Support/crp-mcp`; on Windows `%LOCALAPPDATA%\\crp-mcp`. Relative XDG paths are ignored,
-    as the XDG specification asks.
+    `CRP_MCP_STORE` wins, `~/` in front of it is the home. Else `$XDG_DATA_HOME/crp-mcp` or `~/.local/share/crp-mcp`;
+    on macOS `~/Library/Application Support/crp-mcp`; on Windows `%LOCALAPPDATA%\\crp-mcp`. Relative XDG paths are
+    ignored, as the XDG specification asks.
 
     Raises:
         StoreError: the environment names no home, so there is no place to choose.
     """
     windows = platform == "win32"
     flavour: type[PurePath] = PureWindowsPath if windows else PurePosixPath
+    home = env.get("USERPROFILE" if windows else "HOME", "")
     if chosen := env.get("CRP_MCP_STORE"):
-        return flavour(chosen)
+        return flavour(home, chosen[2:]) if home and chosen.startswith(("~/", "~\\")) else flavour(chosen)
     if windows:
         return _windows_folder(env)
-    home = env.get("HOME", "")
     if platform == "darwin" and home:
         return flavour(home, "Library", "Application Support", "crp-mcp")
     data = env.get("XDG_DATA_HOME", "")
@@ -49,10 +49,19 @@ def _windows_folder(env: Mapping[str, str]) -> PurePath:
 
 
 def store_file(where: Path) -> Path:
-    """Return the database file for a folder or a file (`.db`, `.sqlite`, `.sqlite3`, or a file that exists)."""
-    if where.is_dir() or (where.suffix.lower() not in _SUFFIXES and not where.is_file()):
-        return where / FILE_NAME
-    return where
+    """Return the database file for a folder or a file (`.db`, `.sqlite`, `.sqlite3`, or a file that exists).
+
+    Raises:
+        StoreError: the place cannot even be looked at.
+    """
+    try:
+        folder = where.is_dir() or (where.suffix.lower() not in _SUFFIXES and not where.is_file())
+    except OSError as error:
+        raise StoreError(
+            f"store {where}: cannot be looked at ({error.strerror}): check its permissions, or choose another place "
+            "with --store"
+        ) from error
+    return where / FILE_NAME if folder else where
 
 
 def make_private(path: Path) -> None:
