@@ -25,7 +25,7 @@ NEWER = re.compile(f"[{_RANGES}]")
 
 
 class Reference:
-    """tiktoken's o200k_base, from a vocabulary that is installed beside us. Loaded when such a character first comes."""
+    """tiktoken's o200k_base, from a vocabulary that is installed beside us; loaded when such a character comes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,9 +41,9 @@ class Reference:
 
 
 def load_reference() -> Any:
-    """The reference encoding; nothing is fetched from anywhere. Raises ValueError for a vocabulary that is not the one."""
+    """The reference encoding; nothing is fetched. Raises ValueError for a vocabulary that is not the official one."""
     import tiktoken
-    from tiktoken_ext.openai_public import o200k_base  # only its pattern and special tokens are wanted
+    from tiktoken_ext.openai_public import o200k_base  # type: ignore[import-untyped]  # only its pattern and special tokens are wanted
 
     ranks = read_vocabulary()
     definition = _definition(o200k_base)
