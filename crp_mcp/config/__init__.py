@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .names import derived_name
-    from .registry_files import LiveRegistry, load_registry, registry_paths, shipped_registry_path
+    from .places import registry_paths, shipped_registry_path
+    from .registry_files import LiveRegistry, load_registry
     from .servers import Config, ServerConfig, load_config, parse_config
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Config", "ServerConfig", "load_config", "parse_config"), ".servers"),
+    **dict.fromkeys(("registry_paths", "shipped_registry_path"), ".places"),
+    **dict.fromkeys(("LiveRegistry", "load_registry"), ".registry_files"),
     "derived_name": ".names",
 }
 
@@ -35,4 +38,4 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, ".registry_files"), __name__), name)
+    return getattr(import_module(_HOMES[name], __name__), name)

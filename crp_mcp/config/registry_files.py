@@ -1,4 +1,4 @@
-"""Registry files: which ones count, read from YAML with line numbers, cached as JSON, and read again when they change.
+"""Registry files: read from YAML with line numbers, cached as JSON, and read again when they change.
 
 YAML is slow to import and parse, and a policy is wanted soon after start-up; so what was read once and found right is
 kept as JSON in `cache`, under the hash of the file's bytes. A cache missing, torn or not writable costs time only.
@@ -10,43 +10,17 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from crp_mcp.core.registry import Registry, merge, parse_registry
 from crp_mcp.errors import ConfigError
 
 from .jsonc import decode
+from .places import shipped_registry_path
 
-REGISTRY_ENV = "CRP_MCP_REGISTRY"
 _FILE_LIMIT = 4 * 1024 * 1024
 _CACHE_KEPT = 8
-
-
-def shipped_registry_path() -> Path:
-    """The registry that comes with the package: inside it when installed, beside it in a source tree."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "tool_registry.yaml"
-    return inside if inside.is_file() else package.parent / "tool_registry.yaml"
-
-
-def registry_paths(env: Mapping[str, str], explicit: Path | None = None) -> tuple[Path, ...]:
-    """The operator's registry files, strongest first: the named one, else $CRP_MCP_REGISTRY, else the user's usual one.
-
-    A file that was named must exist; the usual one may be absent.
-    """
-    named = explicit or (Path(env[REGISTRY_ENV]).expanduser() if env.get(REGISTRY_ENV) else None)
-    if named is not None:
-        if not named.is_file():
-            raise ConfigError(f"{named}: there is no registry file here; check --registry or ${REGISTRY_ENV}")
-        return (named,)
-    return (_config_folder(env) / "tool_registry.yaml",)
-
-
-def _config_folder(env: Mapping[str, str]) -> Path:
-    if os.name == "nt":
-        return Path(env.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "crp-mcp"
-    return Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "crp-mcp"
 
 
 def load_registry(paths: Sequence[Path] = (), *, cache: Path | None = None) -> Registry:
