@@ -378,7 +378,7 @@ def test_few_counts_are_made() -> None:
 
 _PROGRAM = """
 import hashlib
-from test_summary import _orders, _summary, _table
+from tests.core.test_summary import _orders, _summary, _table
 shape = _table(_orders(700) + [{"z": {"k": 1}, "y": 2.5}, {"x": True}], path="data.orders")
 print(hashlib.sha256("\\n".join(_summary(shape, cap) for cap in range(0, 300, 7)).encode()).hexdigest())
 """
