@@ -44,7 +44,7 @@ class OwnTools:
     def read_resource(self, uri: str, scope: Scope) -> dict[str, Any]:
         """`resources/read` of `scratch://{scratch_id}`. Raises NotFound or BadRequest."""
         entry = self.reader.entry(scope, reference_of(uri))
-        mime = "application/json" if entry.form == "result" or entry.kind is not Kind.TEXT else "text/plain"
+        mime = mime_of(entry)
         if entry.payload_bytes <= RESOURCE_BYTES:
             data = self.reader.store.read(entry.payload_id, 0, entry.payload_bytes)
             text = data.decode("utf-8", "replace")
@@ -161,6 +161,12 @@ class OwnTools:
         as_name = f' as "{entry.name}"' if entry.name else ""
         moved = f"; {pinned.taken_from} had that name before and stays pinned" if pinned.taken_from else ""
         return f"{entry.scratch_id} pinned{as_name}{moved}", None, {"scratch_id": entry.scratch_id, "name": entry.name}
+
+
+def mime_of(entry: Entry) -> str:
+    """What a payload is, as a resource."""
+    source = str((entry.structured or {}).get("source", ""))
+    return "application/json" if entry.form == "result" or source.startswith("json") else "text/plain"
 
 
 def is_pinned(entry: Entry) -> bool:
