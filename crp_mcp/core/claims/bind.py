@@ -57,6 +57,15 @@ def _plural_of(named: Chunk) -> bool:
     return word.low.endswith("s") and word.low != word.stem and any(r.column.is_serial for r in named.columns)
 
 
+def _is_money(column: Column) -> bool:
+    """Whether a column holds amounts of money, by its unit or its name (`total` alone, not `total baggage`)."""
+    words = set(column.words)
+    return column.unit == "$" or bool(words & (MONEY - _VAGUE)) or bool(words) and words <= MONEY
+
+
+_VAGUE = frozenset(stem(w) for w in ("total", "value", "amount"))
+
+
 def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
     """Whether nothing between a number and a column word breaks their tie."""
     low, high = sorted((number.at, named.at))

@@ -10,7 +10,7 @@ from .document import Column, Table, twins
 from .parse import Chunk, Parse
 from .rows import date_rows, date_sql, literal, number_rows, number_sql, quote
 from .scene import Cond, Mention, Scene, bare_year, scene_setting
-from .words import stem, word_list
+from .words import LIGHT, stem, word_list
 
 _JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
 _GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from"""))

@@ -56,7 +56,7 @@ def _weigh(claim: Claim, aligned: Aligned) -> Judged:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
     if found.outcome is Outcome.UNVERIFIABLE and claim.context and len(claim.text.split()) <= 12:
-        longer = weigh(f"{claim.context}: {claim.text}", document, context)
+        longer = weigh(f"{claim.context.rstrip(' .:')}, {claim.text}", document, context)
         return longer if longer.outcome is Outcome.SUPPORTED else found
     return found
 

@@ -185,8 +185,11 @@ def _one_of(scene: Scene, number: Chunk) -> set[int]:
 
 def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) -> Iterator[Reading]:
     """Distinct values of the noun's column where it has several rows a value, and the rows themselves."""
+    apart = any(c.op == "distinct" for c in scene.chunks)
     columns = [r.column for r in noun.columns] if noun else []
-    distinct = [c for c in columns if c not in picked.columns and (not c.is_number or c.is_date)]
+    if apart and not columns:
+        columns = [r.column for c in scene.columns for r in c.columns]
+    distinct = [c for c in columns if c not in picked.columns and (apart or not c.is_number or c.is_date)]
     repeated = False
     for column in distinct:
         count = sum(1 for found in column.index.values() if any(r in picked.rows for r in found))
@@ -195,14 +198,14 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         yield Reading(
             "count-distinct",
             agrees(qty, count),
-            picked.used,
+            picked.used | {c.at for c in scene.columns if any(r.column is column for r in c.columns)},
             sql,
             str(count),
             qty.literal,
             _kind(qty, count),
             picked.cost + 0.02,
         )
-    if any(c.op == "distinct" for c in scene.chunks) and distinct:
+    if apart and distinct:
         return
     doubt = (
         0.3 if repeated and noun and not _row_noun(scene, noun) and max(r.quality for r in noun.columns) >= 0.9 else 0.0

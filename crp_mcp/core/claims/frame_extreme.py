@@ -24,6 +24,8 @@ _AGG = {"avg": "AVG", "sum": "SUM", "median": "MEDIAN", "max": "MAX", "min": "MI
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Superlatives with or without who holds them, and aggregates with their value."""
+    if scene.table.kind == "record":
+        return
     if any(c.op in ("than", "more", "less", "only") and not c.columns for c in scene.chunks) and not _than_any(scene):
         return
     for chunk in scene.chunks:
@@ -129,7 +131,7 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         for way in _directions(ref.column, op, direction):
             yield from _who(scene, op, ref.column, named | extra, way, cost)
             yield from _how_much(scene, op, ref.column, named | extra, way, cost)
-    if op.words[0].low in ("most", "least", "fewest", "more"):
+    if op.words[0].low in ("most", "least", "fewest", "more") and op.at and scene.chunks[op.at - 1].low in ("the", "has", "have", "had"):
         yield from _most_rows(scene, op, direction, extra)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from .bind import ways
 from .model import Distortion
 from .numbers import Quantity, agrees
+from .parse import Chunk
 from .reading import Reading
 from .scene import Mention, Scene
 
@@ -15,7 +16,7 @@ _SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Readings for each set word the clause has."""
-    if any(c.op in ("than", "more", "less") and not c.columns for c in scene.chunks):
+    if scene.table.kind == "record" or any(c.op in ("than", "more", "less") and not c.columns for c in scene.chunks):
         return
     if scene.parse.ops("only") and len(scene.mentions) >= 2:
         yield from _only(scene)
@@ -25,7 +26,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _every_value(scene)
     if scene.parse.ops("none") and not scene.numbers:
         yield from _none(scene)
-    if scene.parse.ops("mostof", "half", "fewof") or any(c.qty and c.qty.unit == "%" for c in scene.numbers):
+    if scene.parse.ops("mostof", "half", "fewof") or _most(scene) or any(c.qty and c.qty.unit == "%" for c in scene.numbers):
         yield from _share(scene)
 
 
@@ -160,11 +161,21 @@ def _none(scene: Scene) -> Iterator[Reading]:
         )
 
 
+def _most(scene: Scene) -> list[Chunk]:
+    """A bare `most` before its noun: more than half of them (`the most` is another thing)."""
+    return [
+        c
+        for c in scene.parse.ops("max")
+        if c.low == "most" and (c.at == 0 or scene.chunks[c.at - 1].low not in ("the", "has", "have", "had", "'s"))
+    ]
+
+
 def _share(scene: Scene) -> Iterator[Reading]:
     """`most of X are C`, `80 % of X are C`, `more than half`."""
-    words = scene.parse.ops("mostof", "half", "fewof")
+    words = scene.parse.ops("mostof", "half", "fewof") + _most(scene)
     numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%"]
     nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    nouns |= {c.at for c in scene.chunks if c.is_content and any(c.at - w.at == 1 for w in words)}
     for which, said in _splits(scene):
         for domain in scene.combine(which):
             for selection in scene.combine(said):
@@ -175,7 +186,7 @@ def _share(scene: Scene) -> Iterator[Reading]:
                 used = domain.used | selection.used | nouns
                 cost = domain.cost + selection.cost
                 for chunk in words:
-                    compare, limit = _SHARES[chunk.op]
+                    compare, limit = _SHARES.get(chunk.op, _SHARES["mostof"])
                     holds = agrees(Quantity(limit, chunk.text, 0, 0, compare=compare, step=0.1), share)
                     yield Reading(
                         "share",

@@ -99,7 +99,8 @@ def _of_text(payload: bytes, value: Any, is_error: bool, shape: Shape | None) ->
         return _with_shape(read_tree(list(_lines(text))), shape)
     if shape.kind is Kind.TABULAR and shape.columns is not None and not shape.unwrapped:
         return _with_shape(replace(read_text(text), tables=(_table(payload, shape),), kind="table"), shape)
-    if (inner := _inside(text)) is None:
+    inner = decode(text) if shape.partial else None
+    if inner is None and (inner := _inside(text)) is None:
         inner = decode(text)
     if inner is not None:
         return _with_shape(replace(read_tree(inner), lines=tuple(text.splitlines()[:2000])), shape)

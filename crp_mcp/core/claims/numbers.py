@@ -129,7 +129,7 @@ def _exact(value: Number) -> Number:
 
 _NUMBER_WORDS = "|".join([*_ONES, *_TENS])
 _QTY = re.compile(
-    r"(?<![\w.])(?P<sign>(?:(?<![\w)]\s)(?<=\s)|^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?)?(?P<cur>us\$|[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
+    r"(?<![\w.])(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
     r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
     r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
     r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
@@ -272,9 +272,10 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
     if found == stated.value:
         return True
     gap = abs(found - stated.value)
-    if isinstance(found, int) and isinstance(stated.value, int) and max(abs(found), abs(stated.value)) >= 10**15:
+    whole = isinstance(found, int) and isinstance(stated.value, int)
+    if whole and max(abs(found), abs(stated.value)) >= 10**15:
         return False
-    if gap <= max(abs(found), abs(stated.value)) * 1e-9:
+    if not whole and gap <= max(abs(found), abs(stated.value)) * 1e-9:
         return True
     if isinstance(found, float) and gap <= stated.step * 0.5000001:
         return True

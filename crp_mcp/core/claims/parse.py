@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .dates import When, claim_dates
 from .document import Table
-from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS
+from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
 from .numbers import ORDINALS, Quantity, find_quantities
 from .words import LIGHT, STOP, Token, tokens
@@ -122,6 +122,8 @@ def _next(
     qty = next((q for q in quantities if q.start <= word.start < q.end), None)
     d_len = _cover(words, at, when.end) if when else 0
     q_len = _cover(words, at, qty.end) if qty else 0
+    if v_len == 1 and word.stem in ROW_NOUNS and word.text.islower():
+        v_len, values = 0, ()
     exact = any(v.exact for v in values)
 
     def chunk(length: int, **parts: object) -> Chunk:

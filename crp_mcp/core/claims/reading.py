@@ -9,7 +9,7 @@ from .lexicon import TURNS
 from .model import Distortion
 from .parse import Chunk
 from .scene import Scene, bare_year, scene_setting
-from .words import STOP, word_list
+from .words import STOP, fold, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 2.5
         elif chunk.columns:
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
+            known = known or _entitles(scene, chunk)
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
             own = any(c.column is scene.table.key_column for c in chunk.columns)
             cost += 0.0 if known or per else 0.15 if own or max(c.quality for c in chunk.columns) < 0.8 else 0.8
@@ -64,6 +65,12 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
         elif chunk.low == "row" and chunk.at and scene.chunks[chunk.at - 1].low == "a":
             cost += 2.0
     return cost + sum(_run_cost(scene, run, spent) for run in _runs(scene, spent))
+
+
+def _entitles(scene: Scene, chunk: Chunk) -> bool:
+    """Whether a column's name is also what the record is about (`The Union …` in the record of that title)."""
+    key = scene.table.key_column
+    return scene.table.kind == "record" and key is not None and len(chunk.words) > 1 and chunk.low in fold(key.texts[0])
 
 
 def _mentions_cost(scene: Scene, spent: set[int]) -> float:

@@ -89,10 +89,16 @@ def _prose(paragraph: list[tuple[int, str]], lead: str) -> Iterator[Claim]:
     text = "".join(line for _, line in paragraph)
     bullet = _BULLET.match(text)
     offset = bullet.end() if bullet else 0
+    subject = lead
     for begin, end in sentences(text[offset:]):
         piece = text[offset + begin : offset + end]
-        if claim := _claim(piece, start + offset + begin, lead):
+        if claim := _claim(piece, start + offset + begin, subject if _LABELLED.match(piece) else lead):
+            if not _LABELLED.match(piece):
+                subject = claim.text
             yield claim
+
+
+_LABELLED = re.compile(r"^\W*[\w /-]{2,40}:\s*\S.{0,60}$")
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:

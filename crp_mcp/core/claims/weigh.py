@@ -136,7 +136,10 @@ def _table(text: str, table: Table, document: Document, context: frozenset[str])
     reading = result.reading
     if reading is None:
         return None
-    if reading.frame == "count" and " WHERE " not in reading.sql and table is document.main:
+    whole = reading.frame.startswith("count") and " WHERE " not in reading.sql
+    if whole and table is not document.main and not set(stems(text)) & table.nouns:
+        return None
+    if reading.frame == "count" and whole and table is document.main:
         answer = count_answer(text, document)
         if answer is None:
             return Judged(
@@ -172,7 +175,7 @@ def choose(found: Sequence[Judged]) -> Judged:
     ranked = sorted(found, key=lambda j: j.cost)
     right = next((j for j in ranked if j.outcome is Outcome.SUPPORTED), None)
     wrong = next((j for j in ranked if j.outcome is Outcome.CONTRADICTED), None)
-    if right and (wrong is None or right.cost <= wrong.cost + 0.3):
+    if right and right.cost <= ranked[0].cost + 0.3:
         return right
     if wrong and all(j.outcome is not Outcome.UNVERIFIABLE or j.cost > wrong.cost for j in ranked):
         return wrong

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+(?:['’][^\W\d_]+)*|[^\w\s]|_")
+_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+(?:['’][^\W\d_]+)*|[^\w\s]|_")
 _MARKUP = re.compile(r"\[/?[A-Z]{3,}\]|</?[A-Za-z]{1,10}>|\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPACED_CLITIC = re.compile(r"(\w) ?n ['’]t\b|(\w) ['’](s|t|re|ve|ll|d)\b")
@@ -88,6 +88,8 @@ def tokens(text: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         word = match.group()
         low = fold(word) or word
+        if len(low) > 3 and low[1] == "." and low[-1] == ".":
+            low = low.replace(".", "")
         if low[:1].isdigit() and "," in low:
             low = _plain_number(low)
         out.append(Token(word, low, stem(low), match.start(), match.end()))
