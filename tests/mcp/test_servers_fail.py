@@ -78,19 +78,6 @@ def test_a_command_that_cannot_be_started(tmp_path: Path, argv: list[str], said:
         assert said in host.initialize()["error"]["message"]
 
 
-def test_a_server_that_keeps_failing_is_not_started_all_the_time(tmp_path: Path) -> None:
-    """Requests fail at once while it rests."""
-    with Host(in_place(tmp_path, "--crash-at-start=1")) as host:
-        begun = time.monotonic()
-        texts = []
-        while "at the earliest" not in (texts or [""])[-1]:
-            assert time.monotonic() - begun < 30
-            texts.append(host.request("tools/list")["error"]["message"])
-        asked = time.monotonic()
-        assert "at the earliest" in host.request("tools/list")["error"]["message"]
-        assert time.monotonic() - asked < 1
-
-
 def test_a_call_that_takes_too_long(tmp_path: Path) -> None:
     """It fails with the time that passed, and the server is told to stop."""
     with Host(in_place(tmp_path, spec={"timeout": 0.5})) as host:

@@ -64,6 +64,7 @@ def text(value: object, **rest: object) -> dict:
 
 
 OBJECT = {"type": "object"}
+WHO = {"type": "object", "properties": {"who": {"type": "string"}}}
 SIMPLE = """
 echo add sized raw_result raw_line progress logs grow elicit sample roots ping_host slow cancelled received crash
 error fail image task input_required pid environment burst levels subscribed listening notify
@@ -173,7 +174,7 @@ def call(ident: object, params: dict, modern: bool) -> object:
         notify("notifications/tools/list_changed")
         return text("grown")
     if name == "elicit":
-        return text(ask("elicitation/create", {"message": "Who?", "requestedSchema": OBJECT}))
+        return text(ask("elicitation/create", {"message": "Who?", "requestedSchema": WHO}))
     if name == "sample":
         message = {"role": "user", "content": {"type": "text", "text": "hi"}}
         return text(ask("sampling/createMessage", {"messages": [message], "maxTokens": 5}))
@@ -202,7 +203,7 @@ def call(ident: object, params: dict, modern: bool) -> object:
     if name == "input_required":
         if "inputResponses" in params:
             return text({"got": params["inputResponses"], "state": params.get("requestState")})
-        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": OBJECT}}}
+        asked = {"who": {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": WHO}}}
         return {"resultType": "input_required", "inputRequests": asked, "requestState": "opaque-1"}
     if name == "environment":
         return text({key: os.environ.get(key) for key in arguments.get("names", list(os.environ))})

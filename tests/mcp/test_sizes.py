@@ -1,0 +1,122 @@
+"""P5: messages of any size, in both directions, in time proportional to their size and without filling memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .host import Host, fixture, in_place, proxied
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with Host(in_place(tmp_path_factory.mktemp("sizes"), replace=10**9)) as host:
+        host.initialize()
+        yield host
+
+
+def resident(pid: int, key: str = "VmHWM") -> int:
+    """Peak memory of a process, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise KeyError(key)
+
+
+@pytest.mark.parametrize("size", [1, 65_535, 65_536, MIB - 60, MIB, MIB + 1, 5 * MIB, 16 * MIB + 3])
+def test_results_of_every_size(host: Host, size: int) -> None:
+    """Around each buffer's edge, the text arrives whole."""
+    text = host.text("sized", {"bytes": size})
+    assert len(str(text)) == size
+
+
+@pytest.mark.parametrize("size", [65_536, MIB, 3 * MIB, 18 * MIB])
+def test_arguments_of_every_size(host: Host, size: int) -> None:
+    """A long request reaches its server, also when it is too long for memory."""
+    assert len(host.text("echo", {"text": "é" * (size // 2)})) == size // 2
+
+
+def test_a_long_listing(tmp_path: Path) -> None:
+    """A `tools/list` of many megabytes is read, changed where it must be, and arrives."""
+    with Host(in_place(tmp_path, own=True, replace=1)) as host:
+        host.initialize()
+        host.call("grow", {"tool": "x" * 2 * MIB})
+        names = [tool["name"] for tool in host.request("tools/list")["result"]["tools"]]
+        assert len(names[-3]) == 2 * MIB
+        assert names[-2:] == ["scratch_get", "scratch_list"]
+
+
+@pytest.mark.parametrize("order", ["id-first", "result-first"])
+def test_a_long_result_where_the_id_stands_elsewhere(tmp_path: Path, order: str) -> None:
+    """The id may stand behind the result, and must be given back as it came where names were changed."""
+    servers = [{"name": name, "argv": fixture(f"--name={name}", f"--order={order}")} for name in ("a", "b")]
+    with Host(proxied(tmp_path, servers)) as host:
+        host.initialize()
+        assert len(host.text("b_sized", {"bytes": 4 * MIB})) == 4 * MIB
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_long_results_do_not_fill_memory(host: Host) -> None:
+    """A hundred megabytes pass with a few of memory, whether the host reads at once or not."""
+    before = resident(host.process.pid)
+    line = host.wait_line(host.post("tools/call", {"name": "sized", "arguments": {"bytes": 100 * MIB}}), 60)
+    assert len(line) > 100 * MIB
+    assert resident(host.process.pid) - before < 16 * MIB
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_a_host_that_does_not_read(tmp_path: Path) -> None:
+    """Floods of small messages wait in their pipes, not in our memory."""
+    import subprocess
+
+    command = in_place(tmp_path)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    assert process.stdin
+    assert process.stdout
+    params = b'{"name":"burst","arguments":{"count":200,"bytes":500000}}'
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%b}\n' % params)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        assert resident(process.pid) < 100 * MIB
+        time.sleep(0.05)
+    with os.fdopen(os.dup(process.stdout.fileno()), "rb", buffering=MIB) as lines:
+        while b'"id"' not in lines.readline()[:60]:
+            pass
+    process.stdin.close()
+    assert process.wait(20) == 0
+    process.stdout.close()
+
+
+def test_time_grows_with_size_and_no_faster(host: Host) -> None:
+    """Ninety megabytes take at most eleven times as long as ten (and some scheduling noise)."""
+
+    def seconds(size: int) -> float:
+        begun = time.perf_counter()
+        host.wait_line(host.post("tools/call", {"name": "sized", "arguments": {"bytes": size}}), 60)
+        return time.perf_counter() - begun
+
+    small = min(seconds(10_000_000) for _ in range(3))
+    assert min(seconds(90_000_000) for _ in range(2)) < 16 * small + 0.5
+
+
+def test_a_long_result_holds_up_nobody_else(tmp_path: Path) -> None:
+    """While one server's hundred megabytes come in, another's calls are answered."""
+    servers = [{"name": name, "argv": fixture(f"--name={name}")} for name in ("big", "small")]
+    with Host(proxied(tmp_path, servers, replace=1000)) as host:
+        host.initialize()
+        host.request("tools/list")
+        flood = host.post("tools/call", {"name": "big_sized", "arguments": {"bytes": 100 * MIB}})
+        waits = []
+        while not host.unexpected():
+            begun = time.perf_counter()
+            host.text("small_echo", {"text": "quick"})
+            waits.append(time.perf_counter() - begun)
+        assert "summary of" in host.wait(flood)["result"]["content"][0]["text"]
+        assert len(waits) > 5
+        assert sorted(waits)[len(waits) * 9 // 10] < 0.25
