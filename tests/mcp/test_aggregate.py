@@ -52,7 +52,7 @@ def test_calls_reach_the_server_they_name(pair: tuple[Host, dict]) -> None:
     host, meta = pair
     for name in ("one", "two"):
         host.call(f"{name}_add", {"a": 1, "b": 2}, **({"meta": MODERN_META} if meta else {}))
-        seen = [json.loads(line) for line in host.text(f"{name}_received", meta=meta.get("_meta"))]
+        seen = [json.loads(line) for line in host.text(f"{name}_received", {"last": 4}, meta=meta.get("_meta"))]
         assert [m["params"]["name"] for m in seen if m["method"] == "tools/call"][-2:] == ["add", "received"]
     assert host.request("tools/call", {"name": "echo", **meta})["error"]["code"] == -32602
 
