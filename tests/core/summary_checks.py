@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
 from crp_mcp.core.shape.model import Shape
+from crp_mcp.tokens import Counter, open_counter
 
 ID = "scratch_sql_001"
 
+
+@functools.cache
+def _counter() -> Counter:
+    return open_counter()
+
+
+def count_tokens(text: str) -> int:
+    """Tokens by the counter the product uses; loaded on first need."""
+    return _counter().count(text)
+
+
 _OWN_LINE = re.compile(
-    r"(?:UPSTREAM PARTIAL: total (?:[\d,]+|unknown)(?:, returned [\d,]+)?, shown [\d,]+ (?:row|item)s?"
-    r"|(?:[\d,]+ of )?[\d,]+ (?:row|item)s? shown"
+    r"(?:UPSTREAM PARTIAL: total (?:[\d,]+|unknown)(?:, returned [\d,]+)?, shown [\d,]+ (?:row|item)s?(?:, [\d,]+ of [\d,]+ columns)?"
+    r"|(?:[\d,]+ of )?[\d,]+ (?:row|item)s? shown(?:, [\d,]+ of [\d,]+ columns)?"
     r"|(?:UPSTREAM PARTIAL; )?object(?: of [\d,]+ keys?)?; [\w, ]+ shown"
     r"|(?:UPSTREAM PARTIAL(?:, [\d,]+ in all)?; )?excerpt(?: of [\d,]+ \w+(?:, [\d,]+ \w+)?)?"
     r"|one value, (?:not )?shown in full|text of [\d,]+ lines?, shown in full"

@@ -9,25 +9,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from rs_bpe.bpe import openai
 
 from crp_mcp.core.model import Kind, SummaryOptions
 from crp_mcp.core.shape.columns import TableStats
 from crp_mcp.core.shape.model import Shape, Value
 from crp_mcp.core.summary import render_summary
 from crp_mcp.core.summary.clean import beginning, clean, ends, short
-
-_ENCODING = openai.o200k_base()
-
-
-def _count(text: str) -> int:
-    return int(_ENCODING.count(text))
+from tests.core.summary_checks import count_tokens
 
 
 def _summary(shape: Shape, cap: int = 256, sample_rows: int = 3, name: str = "scratch_sql_001") -> str:
     options = SummaryOptions(cap=cap, sample_rows=sample_rows)
-    text = render_summary(shape, scratch_id=name, tool="db:query", count=_count, options=options)
-    assert _count(text) <= cap
+    text = render_summary(shape, scratch_id=name, tool="db:query", count=count_tokens, options=options)
+    assert count_tokens(text) <= cap
     return text
 
 
@@ -113,6 +107,14 @@ def test_one_row_reads_as_names_with_values() -> None:
 | 1 column, json rows
 | count(*): int 2240"""
     assert _summary(_table([{"count(*)": 2240}])) == expected
+
+
+def test_a_wide_single_row_says_how_many_columns_are_shown() -> None:
+    """Names with values as far as they go, the other names after that."""
+    text = _summary(_table([{f"column_{n}": f"value {n}" for n in range(60)}]))
+    shown = text.count("| column_")
+    assert text.startswith(f"1 of 1 row shown, {shown} of 60 columns; scratch_sql_001; use ")
+    assert f"| {60 - shown} more columns not described: column_{shown}, " in text
 
 
 def test_sample_rows_are_as_many_as_asked_for() -> None:
@@ -366,7 +368,7 @@ def test_few_counts_are_made() -> None:
     def count(text: str) -> int:
         nonlocal calls
         calls += 1
-        return _count(text)
+        return count_tokens(text)
 
     render_summary(_table(rows), scratch_id="scratch_sql_001", tool="t", count=count, options=SummaryOptions())
     assert 1 <= calls <= 8

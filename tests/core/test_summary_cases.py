@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rs_bpe.bpe import openai
 
 from crp_mcp.core.model import SummaryOptions
 from crp_mcp.core.shape import read_shape
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.core.summary import render_summary
-from tests.core.summary_checks import ID, check_lines, check_numbers, texts_of
-
-_ENCODING = openai.o200k_base()
-
-
-def _count(text: str) -> int:
-    return int(_ENCODING.count(text))
+from tests.core.summary_checks import ID, check_lines, check_numbers, count_tokens, texts_of
 
 
 def cases(folder: Path) -> Iterator[tuple[str, bytes, Shape]]:
@@ -39,7 +32,7 @@ def cases(folder: Path) -> Iterator[tuple[str, bytes, Shape]]:
 
 def summarise(shape: Shape, cap: int) -> str:
     """The summary with the real counter."""
-    return render_summary(shape, scratch_id=ID, tool="t", count=_count, options=SummaryOptions(cap=cap))
+    return render_summary(shape, scratch_id=ID, tool="t", count=count_tokens, options=SummaryOptions(cap=cap))
 
 
 def digest(folder: Path) -> str:
@@ -61,7 +54,7 @@ def test_every_summary_is_within_the_cap_and_safe(outputs: list[tuple[str, bytes
     """Whatever the output, the cap holds, our own line is first and every other line has the prefix."""
     for name, _, shape in outputs:
         text = summarise(shape, cap)
-        assert _count(text) <= cap, name
+        assert count_tokens(text) <= cap, name
         check_lines(text)
 
 

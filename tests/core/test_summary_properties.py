@@ -6,15 +6,12 @@ import re
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from rs_bpe.bpe import openai
 
 from crp_mcp.core.model import Kind, SummaryOptions
 from crp_mcp.core.shape.model import Column, Shape, Value
 from crp_mcp.core.summary import render_summary
 from crp_mcp.core.summary.clean import beginning, clean, ends, short
-from tests.core.summary_checks import ID, check_lines, check_numbers, texts_of
-
-_ENCODING = openai.o200k_base()
+from tests.core.summary_checks import ID, check_lines, check_numbers, count_tokens, texts_of
 
 # Texts as an attacker or an unlucky tool would write them.
 _NASTY = st.sampled_from(
@@ -104,13 +101,9 @@ _SHAPES = _shapes(st.just(()) | st.lists(st.tuples(st.integers(0, 9), _PLAIN), m
 _CAPS = st.sampled_from([40, 60, 80, 120, 256, 600]) | st.integers(0, 300)
 
 
-def _count(text: str) -> int:
-    return int(_ENCODING.count(text))
-
-
 def _render(shape: Shape, cap: int, sample_rows: int = 3) -> str:
     options = SummaryOptions(cap=cap, sample_rows=sample_rows)
-    return render_summary(shape, scratch_id=ID, tool="db:query", count=_count, options=options)
+    return render_summary(shape, scratch_id=ID, tool="db:query", count=count_tokens, options=options)
 
 
 @given(_SHAPES, _CAPS, st.integers(0, 5))
@@ -123,7 +116,7 @@ def _render(shape: Shape, cap: int, sample_rows: int = 3) -> str:
 def test_what_holds_for_any_shape_under_any_cap(shape: Shape, cap: int, sample_rows: int) -> None:
     """Never over the cap, every number true; from 40 tokens on our own line first, no other that could be one."""
     text = _render(shape, cap, sample_rows)
-    assert _count(text) <= cap
+    assert count_tokens(text) <= cap
     check_numbers(shape, text, texts_of(shape))
     if cap >= 40:
         check_lines(text)

@@ -113,6 +113,7 @@ _READINGS: tuple[Reading, ...] = (
     _reading("datetime", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}"),
     _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}{_TIME}"),
     _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_YEAR}(?: {_ZONE})?"),
+    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_ZONE} {_YEAR}"),
     _reading("datetime", rf"{_DAY}/{_MONTH}/{_YEAR}:{_CLOCK} {_ZONE}"),
 )
 number_reading = _READINGS[1]

@@ -12,6 +12,8 @@ from .clean import short
 from .draft import Draft, Step
 from .facts import about, column_line, extent, notes, plural, value_text
 
+_SINGLE, _NARROW = 8, 40
+"""Values that each have a line of their own; width from which on all have."""
 _RAW = 'scratch_get(view="raw")'
 _WAYS = ("scratch_get(path=…)", _RAW)
 
@@ -28,12 +30,19 @@ def _object(shape: Shape, most: int, width: int) -> Draft:
     scalars = shape.scalars[: _share(len(shape.scalars), len(shape.members), most)]
     members = shape.members[: most - len(scalars)]
     lines = [about(shape)] if shape.source and most else []
-    lines += [f"{_key(key)}: {value_text(value, width)}" for key, value in scalars]
-    lines += [f"{_key(key)}: {short(what, 80)}" for key, what in members]
+    said = [f"{_key(key)}: {value_text(value, width)}" for key, value in scalars]
+    lines += _grouped(said, width)
+    lines += _grouped([f"{_key(key)}: {short(what, 80)}" for key, what in members], width)
     left = len(shape.scalars) + len(shape.members) - len(scalars) - len(members)
     if left and most:
         lines.append(f"and {left} more")
     return Draft(_object_extent(shape, len(scalars), len(members)), _WAYS, tuple(lines))
+
+
+def _grouped(said: Sequence[str], width: int) -> list[str]:
+    """The first ones matter most and have a line each; of very many the others share lines."""
+    single = len(said) if len(said) <= _SINGLE or width > _NARROW else _SINGLE // 2
+    return [*said[:single], *("; ".join(said[at : at + 4]) for at in range(single, len(said), 4))]
 
 
 def _object_extent(shape: Shape, values: int, members: int) -> str:

@@ -32,9 +32,9 @@ def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     """Drafts of a table, richest first."""
     columns = shape.columns or ()
     rows = min(options.sample_rows, len(shape.head))
-    # A column takes at least three tokens, so more than this never fit and need not be written to find out.
-    most = min(len(columns), options.cap // 3 + 1)
-    names = 2 * options.cap
+    # A described column takes at least five tokens, so more than this never fit and need not be written to find out.
+    most = min(len(columns), options.cap // 5 + 1)
+    names = 4 * options.cap // 3
     every = len(columns)
     full = [(rows, 48, 8, 6), (rows, 32, 6, 4), *((fewer, 28, 5, 4) for fewer in range(rows - 1, 0, -1))]
     full += [(min(rows, 1), 20, 4, 3), (0, 20, 4, 3), (0, 12, 3, 2), (0, 12, 2, 2)]
@@ -63,6 +63,8 @@ class _Table:
         lines = notes(shape, detail.notes) if detail.notes >= 0 else []
         if lines and columns:
             lines[0] = f"{plural(len(columns), 'column')}, {lines[0]}"
+        if shape.rows == 1 and shape.head and kept:
+            return self._single(kept, detail, lines)
         if shape.rows is not None and shape.rows <= detail.rows and len(kept) == len(columns):
             lines += self._whole(detail)
         else:
@@ -90,17 +92,25 @@ class _Table:
         return lines
 
     def _whole(self, detail: _Detail) -> list[str]:
-        """Every row is shown, so no statistics are needed; a single row reads best as names with values."""
+        """Every row is shown, so no statistics are needed."""
         columns = self._shape.columns or ()
-        types = ["/".join(column.types) or "null" for column in columns]
-        if self._shape.rows == 1 and self._shape.head:
-            cells = [value_text(value, 2 * detail.width) for value in self._shape.head[0]]
-            return [
-                f"{self._name(place, 40)}: {kind} {cell}"
-                for place, (kind, cell) in enumerate(zip(types, cells, strict=False))
-            ]
-        named = " | ".join(f"{self._name(place, 40)} {kind}" for place, kind in enumerate(types))
+        named = " | ".join(
+            f"{self._name(place, 40)} {'/'.join(column.types) or 'null'}" for place, column in enumerate(columns)
+        )
         return [f"columns: {named}", *self._rows(list(range(len(columns))), detail)]
+
+    def _single(self, kept: list[int], detail: _Detail, lines: list[str]) -> Draft:
+        """A single row reads best as names with values."""
+        columns, row = self._shape.columns or (), self._shape.head[0]
+        for place in kept:
+            if place < len(row):
+                kind = "/".join(columns[place].types)
+                cell = value_text(row[place], max(2 * detail.width, 24))
+                lines.append(f"{self._name(place, 40)}: {f'{kind} {cell}' if kind else cell}")
+        shown = extent(self._shape, 1, "row")
+        if len(kept) < len(columns):
+            shown += f", {len(kept):,} of {plural(len(columns), 'column')}"
+        return Draft(shown, _WAYS, (*lines, *self._left_out(set(kept), detail.names)))
 
     def _name(self, place: int, width: int) -> str:
         name = self._names.get(place)
