@@ -176,7 +176,7 @@ def _judge(sample: str, rows: list[list[str]], dialect: Dialect) -> tuple[float,
     width, agreeing = max(widths.items(), key=lambda pair: (pair[1], pair[0]))
     first = rows[0]
     named_first = len(first) >= 2 and names_columns(first)
-    strong = named_first and len(first) >= 2 and all(_STRONG.fullmatch(cell) or not cell for cell in first)
+    strong = _strong(first)
     if len(first) != width and strong and len(first) >= 3:
         width, agreeing = len(first), widths[len(first)]
     if width < 2 or _is_something_else(rows, width, dialect):
@@ -190,7 +190,13 @@ def _judge(sample: str, rows: list[list[str]], dialect: Dialect) -> tuple[float,
         return None
     header = has_header([row for row in rows[:300] if len(row) == width or row is first])
     final = Dialect(dialect.delimiter, width, header, dialect.quoted, dialect.skip, dialect.padded, dialect.outer)
-    return share + min(width, 50) / 1_000 - 0.0005 * dialect.padded, final
+    return share + min(width, 50) / 1_000 - 0.0005 * dialect.padded - 0.1 * dialect.skip, final
+
+
+def _strong(first: Sequence[str]) -> bool:
+    """A header beyond doubt: identifiers without blanks, few of them empty or the same."""
+    named = [cell for cell in first if cell]
+    return len(named) >= 2 and len(set(named)) >= 0.5 * len(first) and all(map(_STRONG.fullmatch, named))
 
 
 def _ragged(rows: Sequence[Sequence[str]], strong: bool, dialect: Dialect) -> bool:
@@ -226,7 +232,7 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
     indented = (
         sum(1 for row in sample if not row[0].strip())
         if dialect.delimiter == "\t"
-        else sum(row[0][:1] in " \t" for row in sample)
+        else sum(row[0][:1] in (" ", "\t") for row in sample)
     )
     if indented > 0.5 * len(sample) and not (
         dialect.delimiter == "\t" and not all(not row[0] for row in sample) and width > 2
@@ -234,6 +240,8 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
         typed = sum(is_typed(row[0]) for row in sample)
         if typed < 0.5 * len(sample):
             return not (rows[0][0] == "" and len(sample) > 1 and all(row[0] == "" for row in sample) and width > 2)
+    if dialect.delimiter == "\t" and _numbered(sample):
+        return True
     unbalanced = sum(1 for row in sample if any(_unbalanced(cell) for cell in row))
     if unbalanced > 0.25 * len(sample):
         return True
@@ -242,6 +250,15 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
     ) > 0.5 * len(sample):
         return True
     return sum(row[0].lstrip()[:2] in ("//", "/*", "--", "$ ", "> ") for row in sample) > 0.3 * len(sample)
+
+
+def _numbered(rows: Sequence[Sequence[str]]) -> bool:
+    """Lines of a file behind their numbers."""
+    numbers = [row[0].strip() for row in rows if row[0].strip().isdecimal()]
+    if len(numbers) < len(rows) or len(rows) < 2 or any(len(row) < 2 for row in rows):
+        return False
+    runs = all(int(after) == int(before) + 1 for before, after in zip(numbers, numbers[1:], strict=False))
+    return runs and any(row[0][:1] == " " or row[1][:1] in (" ", "\t", "#", "") for row in rows)
 
 
 def _unbalanced(cell: str) -> bool:

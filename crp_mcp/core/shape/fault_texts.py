@@ -1,6 +1,6 @@
 """Is this text an error message as a whole? A log or page that only mentions errors is not.
 
-An error text starts like one and goes on like one (a trace, a hint, indented lines); or it ends in a traceback.
+An error text starts like one and goes on like one (a trace, a hint, indented lines); or it ends in one.
 """
 
 from __future__ import annotations
@@ -11,59 +11,102 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _MOST_LINES = 400
 _SHORT = 600
 _HEAD = 2_000
+_FIRST_LINE = 400
 
-_START = re.compile(
-    r"""(?xi)
-    (?: [\w./\\-]{1,80} : \s (?: line \s \d+ : \s )? )?             # program: (line 3:)
-    (?:
-      (?: an? \s | the \s )? (?: [\w-]+ \s ){0,4}? (?: error | exception | fatal | failure ) s? (?: \s [\w.'"`\[\]/-]+ ){0,6}? \s* (?: \( [^)\n]{0,80} \) \s* )? (?: : | \s-\s | !\s*$ )
-    | (?: \w+\. )* \w* (?: Error | Exception | Fault | Errno ) \b \s* (?: \[ [^]\n]{0,60} \] | \( [^)\n]{0,200} \) )? \s* (?: : | $ )
-    | an? \s (?: \w+ \s ){0,2} error \s (?: has \s )? occurred
-    | mcp \s error \s -?\d+
-    | error \s executing \s tool
-    | error \s+ (?: [A-Z]{1,4} -? \d{2,6} | code | no | number | -?\d+ ) \b
-    | npm \s (?: err! | error ) | panic: | traceback \s \( | segmentation \s fault | unhandled \s (?: promise \s )? (?: rejection | exception | error )
-    | uncaught \s (?: \w+ \s )? (?: error | exception )
-    | curl: \s \( \d+ \)
-    | \#{1,4} \s* error \s* $
-    | http/\d(?:\.\d)? \s [45]\d\d
-    | (?: http (?: \s status )? (?: \s code )? \s* :? \s* )? [45]\d\d \s* [:-]? \s* (?: bad \s request | unauthori[sz]ed | forbidden | not \s found | method \s not \s allowed | conflict | gone
-        | too \s many \s requests | internal \s server \s error | bad \s gateway | service \s unavailable | gateway \s time-?out | client \s error | server \s error )
-    | (?: the \s )? (?: command | request | query | operation | tool | call | execution ) \s (?: has \s )? (?: failed | timed \s out )
-    )
-    """,
+_STATUS = (
+    "bad request|unauthori[sz]ed|forbidden|not found|method not allowed|not acceptable|request timeout|conflict|gone"
+    "|too many requests|internal server error|not implemented|bad gateway|service unavailable|gateway time-?out"
+    "|client error|server error|unprocessable entity|payment required"
 )
-_SHORT_START = re.compile(
-    r"""(?xi)
-    (?: failed | unable ) \s to \b | (?: could | can | did | does ) (?: \s not | n['’]t | not ) \s \w+ | cannot \b
-    | (?: access | permission ) \s (?: is \s )? denied | unauthori[sz]ed \b | forbidden \b | not \s found \b | not \s authenticated | authentication \s (?: failed | required )
-    | invalid \s [\w -]{1,60} (?: : | [.]? $ | \s ['"`] ) | unknown \s (?: tool | command | option | argument | host | resource | method ) \b | unrecognized \s (?: option | argument | command )
-    | missing \s (?: required \s )? (?: argument | parameter | field | property | option ) | no \s such \s | connection \s (?: refused | reset | timed )
-    | (?: request | operation | connection ) \s (?: timed \s out | timeout ) | timed? \s? -? out \b | syntax \s error | rate \s limit \s exceeded
-    | [\w./-]{1,80} : \s [^:\n]{0,160} : \s (?: no \s such \s file \s or \s directory | permission \s denied | is \s a \s directory | not \s a \s directory | command \s not \s found | file \s exists )
-    """,
+_DOING = (
+    "executing|invoking|calling|running|processing|parsing|reading|opening|fetching|getting|creating|loading|connecting"
+    "|sending|writing|searching|querying|retrieving|updating|deleting|performing|accessing|validating|handling|listing"
+    "|from|in|near|while|when|during|on|at|code|message|response|occurred"
+)
+_PROGRAM = r"(?:[\w./\\-]{1,80}: (?:line \d+: )?)?"
+_STARTS = (
+    # `Database error: …`, `Error executing tool x: …`, `API error (429): …`
+    rf"{_PROGRAM}(?:an? |the )?(?:[\w-]+ ){{0,3}}?(?:errors?|exception|fatal|failure)"
+    rf"(?: (?:{_DOING})\b[^:\n]{{0,120}})?(?: ?\([^)\n]{{0,80}}\))? ?(?::| - )",
+    # `requests.exceptions.HTTPError: …`, `TypeError [ERR_X]: …`
+    r"[\w.]{0,120}(?:Error|Exception|Fault|Errno)\b ?(?:\[[^]\n]{0,60}\]|\([^)\n]{0,200}\))? ?(?::|$)",
+    r"an? (?:\w+ ){0,2}error (?:has )?occurred",
+    r"mcp error -?\d+",
+    r"error executing tool",
+    r"error +(?:[A-Z]{1,4}-?\d{2,6}|no|number|-?\d+)\b",
+    r"npm (?:err!|error)",
+    r"panic: ",
+    r"traceback \(",
+    r"segmentation fault",
+    r"unhandled (?:promise )?(?:rejection|exception|error)",
+    r"uncaught (?:\w+ )?(?:error|exception)",
+    r"exception in thread ",
+    r"curl: \(\d+\)",
+    r"#{1,4} *error *$",
+    r"http/\d(?:\.\d)? [45]\d\d",
+    rf"(?:http(?: status)?(?: code)? ?:? ?)?[45]\d\d ?[:-]? ?(?:{_STATUS})",
+    r"(?:the )?(?:command|request|query|operation|tool|call|execution|build|compilation) (?:has )?(?:failed|timed out)",
+)
+_START = re.compile(rf"(?:{'|'.join(_STARTS)})", re.I)
+_SHORT_STARTS = (
+    r"(?:failed|unable) to\b",
+    r"(?:could|can|did|does)(?: not|n['’]t|not) \w+",
+    r"cannot\b",
+    r"(?:access|permission)(?: is)? denied",
+    r"(?:unauthori[sz]ed|forbidden|not found)\b",
+    r"not (?:authenticated|authori[sz]ed|permitted|allowed)\b",
+    r"authentication (?:failed|required)",
+    r"invalid [\w -]{1,60}(?::|\.?$| ['\"`])",
+    r"unknown (?:tool|command|option|argument|host|resource|method)\b",
+    r"unrecognized (?:option|argument|command)",
+    r"missing (?:required )?(?:argument|parameter|field|property|option)",
+    r"no such ",
+    r"(?:request|operation|connection) (?:timed out|timeout|refused|reset|failed)",
+    r"timed? ?-?out\b",
+    r"syntax error",
+    r"rate limit exceeded",
+    r"\[error\] ",
+    r"ERROR ",
+)
+_SHORT_START = re.compile(rf"{_PROGRAM}(?:{'|'.join(_SHORT_STARTS)})", re.I)
+_THINGS = (
+    "tool|user|file|path|resource|page|item|session|channel|repository|order|record|object|key|table|column|flight"
+    "|product|account|module|package|directory|project|issue|branch|document|database|entity|node|id"
 )
 _SHORT_END = re.compile(
-    r"(?i)(?:no such file or directory|command not found|permission denied|connection refused|operation not permitted|access is denied"
-    r"|is not recognized as .*|not a directory|is a directory|(?:tool|user|file|path|resource|page|item|session|channel|repository|order|record|object|key|table|column)\b[^\n]{0,120}\b(?:not found|does not exist|doesn't exist)|timed out)[.!]?$"
+    r"(?:no such file or directory|command not found|permission denied|connection refused|operation not permitted"
+    r"|access is denied|is not recognized as .{0,200}|not a directory|is a directory|file exists|timed out"
+    rf"|\b(?:{_THINGS})\b[^\n]{{0,120}}\b(?:not found|does not exist|doesn't exist))[.!]?$",
+    re.I,
+)
+_NO_ERROR = re.compile(
+    r"(?:no|0|zero|without)\s+(?:\w+\s+)?(?:error|exception|failure)|[^:\n]{0,60}:\s*(?:[\d.,%/]+ ?\w{0,3}|none|no|false)?\s*$",
+    re.I,
 )
 _GOES_ON = re.compile(
-    r"(?i)\s|at\b|line \d|hint:|detail:|details:|context:|where:|statement:|query:|caused by|call log|in \w|file \"|\^|~|[-=*]{3,}$|usage:|try |see |run |use |run `|please|traceback|the above exception|during handling"
-    r"|note:|help:|location:|stack|error|fatal|npm (?:err|error)|exit(?:ed)? |code:|status:|message:|reason:|request|response|\(?background on|\[sql|\[param|<|\{|\}|\]|\.\.\.|-->|\||\d+ \||[\w.]+(?:error|exception)\b|valid |available |did you mean|possible|expected|received|got |\d+\.|- |\* |for more|if you|this |you |[a-z]"
+    r"\s|at\b|line \d|(?:hint|details?|context|where|statement|query|note|help|location|code|status|message|reason):"
+    r"|caused by|call log|in \w|file \"|[\^~<{}\].|]|[-=*]{3,}$|-->|\d+ \||\d+\.|[-*] |\[sql|\[param|\(?background on"
+    r"|usage:|try |see |use |run |please|possible|expected|received|got |valid |available |did you mean|for more|if you"
+    r"|traceback|the above exception|during handling|stack|error|fatal|npm (?:err|error)|exit(?:ed)? |request|response"
+    r"|[\w.]+(?:error|exception)\b|this |you |[a-z]",
+    re.I,
 )
 _LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\w{3} +\d{1,2} \d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING)\]?[ :\]]|level=|ts=|time=)",
+    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\w{3} +\d{1,2} \d\d:\d\d|level=|ts=|time="
+    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING)\]?[ :\]])",
     re.I,
 )
 _TRACE_HEAD = re.compile(r"(?m)^(?:[ \t|]*|.{0,80}> )Traceback \(most recent call last\):")
 _TRACE_END = re.compile(
-    r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration|Timeout|DoesNotExist|NotFound)\b.*"
+    r"[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration|Timeout|DoesNotExist|NotFound)\b"
 )
-_PAGE = re.compile(r"(?is)\s*(?:\"|')?(?:<!doctype html|<html|<head|<\?xml|<error\b|<center>)")
-_PAGE_HEADING = re.compile(r"(?is)<(title|h1|h2|code|message)\b[^>]{0,200}>(.{0,300}?)</\1>")
+_PAGE = re.compile(r"\s*[\"']?(?:<!doctype html|<html|<head|<\?xml|<error\b|<center>)", re.I)
+_PAGE_HEADING = re.compile(r"<(title|h1|h2|code|message)\b[^>]{0,200}>(.{0,300}?)</\1>", re.I | re.S)
 _PAGE_FAULT = re.compile(
-    r"(?i)\b(?:4\d\d|5\d\d)\b[^a-z]{0,5}(?:error|bad|unauth|forbidden|not found|method|conflict|gone|too many|internal|service|gateway|$)|^\W*(?:error\b.{0,40}|forbidden|access denied|unauthori[sz]ed|not found|page not found|bad request"
-    r"|bad gateway|service unavailable|internal server error|server error.{0,40}|gateway time-?out|too many requests|attention required.*|nosuch\w+|accessdenied|just a moment\W*)\W*$"
+    rf"\b[45]\d\d\b[^a-z]{{0,5}}(?:error|{_STATUS}|$)"
+    rf"|^\W*(?:error\b.{{0,40}}|access denied|page not found|server error.{{0,40}}|attention required.{{0,60}}|{_STATUS}"
+    r"|nosuch\w+|accessdenied|just a moment\W*)\W*$",
+    re.I,
 )
 
 
@@ -75,11 +118,11 @@ def text_fault(text: str) -> str | None:
     if _PAGE.match(head):
         return _page_fault(text)
     lines = [line for line in strip_ansi(text[: 200 * _MOST_LINES]).strip().splitlines() if line.strip()]
-    if len(lines) <= _MOST_LINES and _starts_as_error(lines, text) and _goes_on_as_error(lines):
+    if len(lines) > _MOST_LINES:
+        return text if _ends_in_traceback(text) else None
+    if _starts_as_error(lines, len(text)) and _goes_on_as_error(lines):
         return text
-    if _ends_in_traceback(text):
-        return text
-    return None
+    return text if _ends_as_error(lines, len(text)) or _ends_in_traceback(text) else None
 
 
 def strip_ansi(text: str) -> str:
@@ -87,14 +130,16 @@ def strip_ansi(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def _starts_as_error(lines: list[str], text: str) -> bool:
-    first = lines[0].strip().lstrip("❌✗✖⚠️🚫 ").strip()
-    bold = re.sub(r"^[*_`>#\[\( ]{1,4}|[*_`]{1,2}(?=:)", "", first)
-    if len(first) <= 2_000 and (_START.match(first) or _START.match(bold)):
-        return not re.match(r"(?i)(?:no|0|zero|without)\s+(?:\w+\s+)?error", first)
-    if len(text) > _SHORT or len(lines) > 6:
+def _starts_as_error(lines: list[str], size: int) -> bool:
+    first = lines[0][:_FIRST_LINE].strip().lstrip("❌✗✖⚠️🚫⛔ ").strip()
+    bare = re.sub(r"^[*_`>\[( ]{1,4}|[*_`]{1,2}(?=:)", "", first)
+    if _START.match(first) or _START.match(bare):
+        return _NO_ERROR.match(first) is None or len(lines) == 1 < size and first.endswith(":")
+    if size > _SHORT or len(lines) > 6:
         return False
-    return bool(_SHORT_START.match(bold) or (len(lines) == 1 and len(first) <= 300 and _SHORT_END.search(first)))
+    if first[:1] == "[" and len(lines) > 1:
+        return False
+    return bool(_SHORT_START.match(first) or (len(lines) == 1 and len(first) <= 300 and _SHORT_END.search(first)))
 
 
 def _goes_on_as_error(lines: list[str]) -> bool:
@@ -104,14 +149,21 @@ def _goes_on_as_error(lines: list[str]) -> bool:
         return True
     if any(_LOG_LINE.match(line) for line in rest[:50]):
         return False
-    alike = sum(1 for line in rest if _GOES_ON.match(line) or _START.match(line))
+    alike = sum(1 for line in rest if _GOES_ON.match(line[:200]))
     return alike >= 0.6 * len(rest) or (len(rest) <= 4 and sum(map(len, rest)) <= _SHORT)
+
+
+def _ends_as_error(lines: list[str], size: int) -> bool:
+    """A few lines of a command that stopped: the last one says why."""
+    last = lines[-1][:_FIRST_LINE]
+    if len(lines) > 12 or size > 2 * _SHORT or any(_LOG_LINE.match(line) for line in lines):
+        return False
+    return re.match(r"(?:fatal )?error: ", last, re.I) is not None and _NO_ERROR.match(last) is None
 
 
 def _ends_in_traceback(text: str) -> bool:
     tail = strip_ansi(text[-20_000:]).rstrip()
-    heads = [found.start() for found in _TRACE_HEAD.finditer(tail)]
-    if not heads or not _TRACE_END.match(tail.rsplit("\n", 1)[-1].strip()):
+    if not _TRACE_HEAD.search(tail) or not _TRACE_END.match(tail.rsplit("\n", 1)[-1].strip()[:_FIRST_LINE]):
         return False
     before = [line for line in strip_ansi(text[:20_000]).splitlines()[:40] if line.strip()]
     return not (before and _LOG_LINE.match(before[0]))

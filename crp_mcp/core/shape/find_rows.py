@@ -14,65 +14,14 @@ from .cells import compact_json, type_name
 from .lists import ListFacts, list_facts, rename
 
 CONTAINERS = (
-    "rows",
-    "items",
-    "data",
-    "results",
-    "result",
-    "records",
-    "value",
-    "values",
-    "nodes",
-    "edges",
-    "entries",
-    "list",
-    "docs",
-    "documents",
-    "hits",
-    "matches",
-    "features",
-    "objects",
-    "elements",
-    "response",
-    "resources",
-    "members",
-    "series",
-    "children",
-    "content",
-    "output",
-    "body",
-    "payload",
-    "collection",
-    "statuses",
-    "issues",
-    "rowdata",
-    "@graph",
-    "lines",
-    "table",
-)
+    "rows items data results result records value values nodes edges entries list docs documents hits matches features objects"
+    " elements response resources members series children content output body payload collection statuses issues rowdata"
+    " @graph lines table"
+).split()
 """Names of members that hold rows, the likeliest first."""
 _RANK = {name: at for at, name in enumerate(CONTAINERS)}
 _PAYLOAD = frozenset(
-    {
-        "data",
-        "result",
-        "results",
-        "response",
-        "hits",
-        "body",
-        "payload",
-        "output",
-        "d",
-        "resultset",
-        "queryresult",
-        "queryresponse",
-        "content",
-        "value",
-        "search",
-        "query",
-        "page",
-        "viewer",
-    }
+    "data result results response hits body payload output d resultset queryresult queryresponse content value search query page viewer".split()
 )
 _META = frozenset(
     [
@@ -177,6 +126,8 @@ _META = frozenset(
         "date",
     ]
 )
+_ENTITY = frozenset({"name", "id", "title", "type", "kind", "url", "version"})
+"""Members that make an object a thing of its own, whatever lists it has."""
 _DEEPEST = 4
 _SAMPLE = 50
 _MANY = 200
@@ -448,14 +399,13 @@ def empty_list(value: Mapping[str, Any]) -> tuple[str, ...] | None:
     lists = [key for key, node in value.items() if is_list(node)]
     if any(size(value[key]) for key in lists if plain(key) not in _META):
         return None
-    empty = [key for key in lists if not size(value[key]) and plain(key) not in _META]
+    empty = sorted((key for key in lists if not size(value[key]) and plain(key) not in _META), key=_rank)
     if empty:
-        others = [key for key, node in value.items() if key not in empty and node not in (None, "", {}, [])]
-        rest = [key for key in others if plain(key) not in _META]
-        empty.sort(key=_rank)
-        if (_rank(empty[0]) < len(CONTAINERS) and len(rest) <= 3) or not rest:
-            return (empty[0],) if all(not isinstance(value[key], dict) or plain(key) in _META for key in rest) else None
-        return None
+        full = [key for key, node in value.items() if key not in empty and node not in (None, "", {}, [])]
+        rest = [key for key in full if plain(key) not in _META or plain(key) in _ENTITY]
+        if any(isinstance(value[key], dict) and plain(key) not in _META for key in rest):
+            return None
+        return (empty[0],) if not rest or (_rank(empty[0]) < len(CONTAINERS) and len(rest) <= 3) else None
     inner = [key for key, node in value.items() if isinstance(node, dict) and node and plain(key) in _PAYLOAD]
     if len(inner) == 1 and all(plain(key) in _META for key in value if key != inner[0]):
         way = empty_list(value[inner[0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 _WHOLE = r"(?:\d{1,3}(?:[,. ']\d{3})+|\d+)"
@@ -27,8 +28,19 @@ _SAMPLE = 200
 
 def is_typed(cell: str) -> bool:
     """A number, a date, a time or a truth value."""
+    return bool(sort_of(cell))
+
+
+def sort_of(cell: str) -> str:
+    """`number`, `date`, `word` (true, n/a, …) or ""."""
     text = cell.strip()
-    return bool(text) and (is_number(text) or _DATE.fullmatch(text) is not None or text.lower() in _WORDS)
+    if not text:
+        return ""
+    if is_number(text):
+        return "number"
+    if text.lower() in _WORDS:
+        return "word"
+    return "date" if _DATE.fullmatch(text) is not None else ""
 
 
 def is_number(text: str) -> bool:
@@ -63,11 +75,12 @@ def _vote(cell: str, below: Sequence[str]) -> int:
     full = [text for text in below if text]
     if not cell or not full:
         return 0
-    typed = sum(map(is_typed, full))
-    if typed >= 0.8 * len(full):
-        return -1 if is_typed(cell) and not _year_like(cell, full) else 1 if not is_typed(cell) else 0
+    sorts = Counter(map(sort_of, full))
+    sort, count = sorts.most_common(1)[0]
+    if sort and count >= 0.8 * len(full):
+        return 1 if sort_of(cell) != sort or _year_like(cell, full) else -1
     if is_typed(cell):
-        return -1 if typed else 0
+        return -1 if sort_of(cell) in sorts else 0
     if len(full) >= 3:
         if cell in full and len(full) / max(1, len(set(full))) >= 1:
             return -1
