@@ -22,6 +22,8 @@ PAGE_SIZE = 4096
 WAL_KEEP = 4 * 1024 * 1024
 """Bytes the log file keeps once it has been copied and starts again; more is cut off."""
 _MAGIC = b"SQLite format 3\x00"
+_EAGER = 0.2
+"""Seconds of asking often before asking less often."""
 _SECOND_LOOK = 0.1
 """Seconds after which a file that looked wrong is looked at again."""
 _OLDEST_SQLITE = (3, 37, 0)  # STRICT tables, RETURNING, generated columns
@@ -142,8 +144,7 @@ def _retry(step: Callable[[], None], deadline: float) -> None:
         try:
             return step()
         except sqlite3.OperationalError as error:
-            busy = (error.sqlite_errorname or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-            if not busy or time.monotonic() > deadline:
+            if not _is_busy(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
 
@@ -159,7 +160,6 @@ def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute(f"PRAGMA journal_size_limit = {WAL_KEEP}")
         db.execute("PRAGMA temp_store = MEMORY")  # content must not spill into temporary files
-        db.execute("PRAGMA trusted_schema = OFF")
     except BaseException:
         db.close()
         raise
@@ -231,12 +231,29 @@ def write(db: sqlite3.Connection, path: Path, busy_seconds: float) -> Iterator[s
 
 
 def _begin(db: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
+    """Take the write lock, asking again every millisecond or so: SQLite's own waiting soon sleeps for 25 to 100 ms."""
+    db.execute("PRAGMA busy_timeout = 0")
+    began = 0.0
     try:
-        db.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        fault = explain(error, path)
-        if isinstance(fault, StoreBusy):
-            raise StoreBusy(
-                f"store {path}: another process kept it locked for more than {busy_seconds:g} s; nothing was stored"
-            ) from error
-        raise
+        while True:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error):
+                    raise
+                now = time.monotonic()
+                began = began or now
+                if now - began >= busy_seconds:
+                    raise StoreBusy(
+                        f"store {path}: another process kept it locked for more than {busy_seconds:g} s; nothing was "
+                        "stored, try again"
+                    ) from error
+                jitter = (time.perf_counter_ns() & 1023) / 1e6  # so that two waiters do not keep step
+                time.sleep((0.0005 if now - began < _EAGER else 0.005) + jitter)
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    return (error.sqlite_errorname or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))

@@ -17,7 +17,7 @@ from crp_mcp.store import codec
 from crp_mcp.store.codec import CHUNK_BYTES, Chunk
 from crp_mcp.store.schema import CHUNK_BITS
 
-BATCH_BYTES = 1024 * 1024
+BATCH_BYTES = 512 * 1024
 """Stored bytes kept in memory; more is written in a short transaction of its own, so that nobody waits long."""
 
 
@@ -39,7 +39,7 @@ class WrittenPayload:
 
 
 class PayloadWriter:
-    """Takes a payload piece by piece; memory stays under about 2 MiB whatever its size. For one thread at a time.
+    """Takes a payload piece by piece; memory stays under about 1 MiB whatever its size. For one thread at a time.
 
     `spill(writer)` is the store's: it writes `take_pending()` under the upload's lease. Use it as a context manager,
     or call `abort()` when the payload is given up.

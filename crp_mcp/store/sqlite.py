@@ -77,7 +77,7 @@ class SqliteStore:
         """Store one result, or nothing of it."""
         with self._write() as db:
             entry = mutate.capture(db, draft, payload, seal)
-        self._relieve(db)
+        self._relieve(db, sum(len(data) for _, data in payload.pending))
         return entry
 
     # -- change
@@ -267,9 +267,7 @@ class SqliteStore:
     def sweep_uploads(self) -> int:
         """Remove payloads that belong to no entry."""
         with self._read() as db:
-            swept = uploads.sweep(db, self._write, self._clock())
-            self._relieve(db)
-            return swept
+            return uploads.sweep(db, self._write, self._clock())
 
     def shrink(self, max_pages: int | None = None) -> int:
         """Give free pages back to the disk."""
@@ -301,14 +299,14 @@ class SqliteStore:
     def _write(self) -> AbstractContextManager[sqlite3.Connection]:
         return connection.write(self._connections.get(), self.path, self._busy_seconds)
 
-    def _relieve(self, db: sqlite3.Connection) -> None:
+    def _relieve(self, db: sqlite3.Connection, payload_bytes: int) -> None:
         with named(self.path):
-            self._valve.relieve(db)
+            self._valve.relieve(db, payload_bytes)
 
     def _spill(self, writer: PayloadWriter) -> None:
         with self._write() as db:
-            uploads.spill(db, writer, self._clock())
-        self._relieve(db)
+            written = uploads.spill(db, writer, self._clock())
+        self._relieve(db, written)
 
     def _drop(self, writer: PayloadWriter) -> None:
         if writer.payload_id is not None:

@@ -14,7 +14,13 @@ WAL_DUE = 1024 * 1024
 """Bytes of log from which on an idle moment should be used to copy it."""
 WAL_LIMIT = 8 * 1024 * 1024
 """Bytes of log at which a writer copies it itself, after its commit, because nobody was idle enough to."""
-_WAL_STEP = 2 * 1024 * 1024
+WAL_MOST = 64 * 1024 * 1024
+"""Bytes of log at which other writers are held up for a moment, so that it can begin again."""
+_WAL_SHARE = 2 * 1024 * 1024
+"""Bytes a process must have written itself before it takes its turn: small writers need not tidy up after a big one."""
+_ENTRY_BYTES = 80 * 1024
+"""What one capture adds to the log besides its payload: about 18 pages and their frames."""
+_HOLD_UP_MS = 100
 _PAGES_A_STEP = 256
 
 
@@ -33,24 +39,36 @@ def checkpoint(db: sqlite3.Connection, *, truncate: bool) -> Checkpointed:
 
 
 class Valve:
-    """Keeps the log bounded while everybody is busy: copies it once it is over the limit.
+    """Keeps the log bounded while everybody is busy.
 
-    A reader can keep the log from starting again; then it is only tried again after it grew by another step.
+    Copying it blocks nobody, but under steady writing by several it never catches up; only past `WAL_MOST` are
+    writers made to wait for it. One for each store object; threads may meet in it, which at worst copies twice.
     """
 
     def __init__(self, path: Path) -> None:
-        self._log = str(path) + "-wal"
         self._path = path
-        self._at = WAL_LIMIT
+        self._written = 0
 
-    def relieve(self, db: sqlite3.Connection) -> None:
+    def relieve(self, db: sqlite3.Connection, payload_bytes: int) -> None:
         """Copy the log if it is time to. Called after a commit, outside any transaction."""
-        size = log_bytes(self._path)
-        if size < self._at:
-            self._at = max(WAL_LIMIT, min(self._at, size + _WAL_STEP))
+        self._written += payload_bytes + _ENTRY_BYTES
+        if self._written < _WAL_SHARE:
             return
-        checkpoint(db, truncate=False)
-        self._at = size + _WAL_STEP
+        self._written = 0
+        if log_bytes(self._path) >= WAL_LIMIT:
+            checkpoint(db, truncate=False)
+            if log_bytes(self._path) >= WAL_MOST:
+                _begin_again(db)
+
+
+def _begin_again(db: sqlite3.Connection) -> None:
+    """Copy the rest with writers held up, so that the next one starts the log from the front; not for long."""
+    patience = db.execute("PRAGMA busy_timeout").fetchone()[0]
+    try:
+        db.execute(f"PRAGMA busy_timeout = {_HOLD_UP_MS}")
+        db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 def shrink(db: sqlite3.Connection, write: Write, max_pages: int | None) -> int:

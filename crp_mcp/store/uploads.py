@@ -22,8 +22,8 @@ _CHUNKS_A_STEP = 8
 _LOST = "the upload was given up: it showed no sign of life for longer than its lease; capture the result again"
 
 
-def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
-    """Write a batch of chunks and renew the lease.
+def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> int:
+    """Write a batch of chunks and renew the lease; returns the bytes written.
 
     Raises:
         StoreError: the payload was swept meanwhile.
@@ -42,6 +42,7 @@ def spill(db: sqlite3.Connection, writer: PayloadWriter, now: float) -> None:
         raise StoreError(_LOST)
     first, chunks = writer.take_pending()
     insert_chunks(db, writer.payload_id, first, chunks)
+    return sum(len(data) for _, data in chunks)
 
 
 def finish(db: sqlite3.Connection, payload: WrittenPayload, new_id: int) -> int:
