@@ -45,10 +45,10 @@ def cpu(actions: Mapping[str, Callable[[], object]], rounds: int, *, calls: int 
 def merkle_root(leaves: int, rounds: int) -> Figure:
     """Root over many leaves, against as many hashlib calls on inputs of the same lengths."""
     data = [number.to_bytes(8) * 4 for number in range(leaves)]
-    leaf, node = bytes(33), bytes(65)
+    node = bytes(65)
 
     def bare() -> None:
-        for _ in range(leaves):
+        for leaf in data:
             sha256(leaf).digest()
         for _ in range(leaves - 1):
             sha256(node).digest()
