@@ -37,6 +37,7 @@ class Port:
         self._settings = settings
         self._tools = tools
         self._registry: LiveRegistry | None = None
+        self._problem: str | None = None
         self._worker = WorkerClient([sys.executable, "-m", "crp_mcp.app.worker", settings.to_text()])
 
     async def close(self) -> None:
@@ -62,8 +63,13 @@ class Port:
         if self._registry is None:
             from crp_mcp.config import LiveRegistry
 
-            self._registry = LiveRegistry(tuple(map(Path, self._settings.registry)), cache=self._settings.cache)
-        return self._registry.current().policy(server, tool, definition)
+            paths = tuple(map(Path, self._settings.registry))
+            self._registry = LiveRegistry(paths, cache=self._settings.cache, strict=False)
+        registry = self._registry.current()
+        if self._registry.problem != self._problem:
+            self._problem = self._registry.problem
+            log("error" if self._problem else "info", "registry", problem=self._problem)
+        return registry.policy(server, tool, definition)
 
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
         header = {

@@ -21,14 +21,13 @@ def in_place(argv: Sequence[str], *, name: str | None = None, timeout: float | N
 def from_config(server: ServerConfig, environment: Mapping[str, str]) -> UpstreamSpec:
     """One server of a config file. Raises ConfigError for one that cannot be reached over stdio."""
     command, args = server.stdio()
-    inherited = server.inherit_env if isinstance(server.inherit_env, tuple) else ("*",) if server.inherit_env else ()
     return UpstreamSpec(
         server.name,
         (command, *args),
-        env=child_environment(environment, server.env, inherited),
+        env=child_environment(environment, server.env, server.inherit_env),
         cwd=server.cwd,
         prefix=server.prefix,
-        allow=server.allow if server.allow is not None else (),
+        allow=server.allow,
         deny=server.deny,
         era=server.era,
         timeout=server.timeout,
