@@ -8,8 +8,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crp_mcp.core.model import Scope
+if TYPE_CHECKING:
+    from crp_mcp.core.model import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Settings:
         return self.folder / "cache"
 
     def scope(self, conversation: str = "") -> Scope:
+        from crp_mcp.core.model import Scope
+
         return Scope(self.tenant, self.project, conversation)
 
     def to_text(self) -> str:
