@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -38,13 +39,37 @@ class Reading:
     """One spelling: its type, the texts it takes, and the order of them."""
 
     type: str
-    one: re.Pattern[str]
-    many: re.Pattern[str]
-    """Matches whole values joined by newlines, so that a batch is checked in one call."""
+    pattern: str
     key: Callable[[str], Any]
     """Sort key of a matching text. Raises ValueError where it only looked like one."""
     plain_order: bool = False
     """True where texts of equal length and ending sort as what they mean."""
+
+    @property
+    def one(self) -> re.Pattern[str]:
+        """Matches a value."""
+        return _whole(self.pattern)
+
+    @property
+    def many(self) -> re.Pattern[str]:
+        """Matches whole values joined by newlines, so that a batch is checked in one call."""
+        return _lines(self.pattern)
+
+
+# Patterns are compiled on first need: all at once would cost tens of milliseconds where the module is imported.
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+@cache
+def _whole(pattern: str) -> re.Pattern[str]:
+    return _compiled(rf" *(?:{pattern}) *")
+
+
+@cache
+def _lines(pattern: str) -> re.Pattern[str]:
+    return _compiled(rf"(?: *(?:{pattern}) *\n)+")
 
 
 _LAST, _LAST_SIX = itemgetter(-1), itemgetter(slice(-6, None))
@@ -65,10 +90,9 @@ def _affix(text: str) -> str:
 
 def _date_key(pattern: str) -> Callable[[str], Any]:
     """Key (has a zone, time in UTC, digits of the second). What has no zone cannot be compared with what has one."""
-    match = re.compile(pattern, re.ASCII).fullmatch
 
     def key(text: str) -> Any:
-        found = match(text.strip(" "))
+        found = _compiled(pattern).fullmatch(text.strip(" "))
         if found is None:
             raise ValueError(text)
         return _moment(found.groupdict())
@@ -93,8 +117,7 @@ def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
 
 def _reading(type_: str, pattern: str, key: Callable[[str], Any] | None = None, plain_order: bool = False) -> Reading:
     free = re.sub(r"\(\?P<\w+>", "(?:", pattern)
-    one, many = re.compile(rf" *(?:{free}) *", re.ASCII), re.compile(rf"(?: *(?:{free}) *\n)+", re.ASCII)
-    return Reading(type_, one, many, key or _date_key(pattern), plain_order)
+    return Reading(type_, free, key or _date_key(pattern), plain_order)
 
 
 _Y4, _M2, _D2 = r"(?P<y>\d{4})", r"(?P<m>\d\d)", r"(?P<d>\d\d)"
