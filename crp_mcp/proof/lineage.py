@@ -11,8 +11,10 @@ from crp_mcp.proof import merkle
 from crp_mcp.proof.canonical import canonicalize
 from crp_mcp.proof.eccr import Item, Receipt, VerifiedReceipt, parse_leaf
 from crp_mcp.proof.reasons import Reason, rejected
-from crp_mcp.proof.strict_json import read_object
+from crp_mcp.proof.strict_json import read, read_object
 
+MAX_LEAVES = 64 * 2**20
+"""Bytes of the longest file of leaves that is read."""
 _NODE = re.compile(r"[0-9a-f]{64}")
 _MAX_PATH = 64
 """No tree of at most 2^53 leaves is higher."""
@@ -36,6 +38,18 @@ class InclusionProof:
         return canonicalize(
             {"inclusion_path": path, "leaf": leaf, "leaf_index": self.index, "tree_size": self.tree_size}
         )
+
+
+def read_leaves(data: bytes) -> tuple[bytes, ...]:
+    """Canonical leaves, in order, from a file: an array of leaves, or one leaf a line. Raises Rejected.
+
+    A leaf of an array may also stand as a string, as it does in the audit export.
+    """
+    if not data.lstrip(b" \t\r\n").startswith(b"["):
+        return tuple(parse_leaf(line)[1] for line in data.splitlines() if line.strip())
+    found: Any = read(data, max_bytes=MAX_LEAVES)  # begins with a bracket, so what was read is a list
+    texts = [leaf.encode() if isinstance(leaf, str) else canonicalize(leaf) for leaf in found]
+    return tuple(parse_leaf(text)[1] for text in texts)
 
 
 def prove(leaves: Sequence[bytes], index: int) -> InclusionProof:

@@ -99,3 +99,25 @@ def test_superseding_is_over_exactly_what_remained() -> None:
         (checked(item(1), item(3), supersedes=old.digest), "OUTPUT_MISMATCH"),
     ]:
         assert reason_of(lambda new=new: check(new, old, items, purged)) == reason
+
+
+def test_leaves_are_read_from_every_kind_of_file() -> None:
+    """An array of objects, an array of texts, one object a line: the same canonical leaves."""
+    leaves = receipt(item(1), item(2), item(3)).leaves
+    objects = [json.loads(leaf) for leaf in leaves]
+    for data in (
+        json.dumps(objects, indent=2).encode(),
+        json.dumps([leaf.decode() for leaf in leaves]).encode(),
+        b"\n".join(json.dumps(found).encode() for found in objects) + b"\n\n",
+    ):
+        assert lineage.read_leaves(data) == leaves
+    assert lineage.read_leaves(b"") == ()
+    for broken, reason in [(b"[1]", "NOT_AN_OBJECT"), (b'["x"]', "MALFORMED_JSON"), (b"[{}]", "MISSING_MEMBER")]:
+        assert reason_of(lambda broken=broken: lineage.read_leaves(broken)) == reason
+
+
+@given(st.binary(max_size=100))
+def test_any_file_of_leaves_is_read_or_rejected(data: bytes) -> None:
+    """Only the typed rejection escapes, and only an empty file has no leaves."""
+    found, reason = outcome(lambda: lineage.read_leaves(data))
+    assert reason is not None or (found == () and not data.strip(b"[] \t\r\n\x0b\x0c"))
