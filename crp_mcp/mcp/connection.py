@@ -13,7 +13,6 @@ from crp_mcp.core.wire.frame import Piece
 from .framing import LineReader, Message
 from .pipes import Sink, Source, open_sink, open_source
 from .reaper import Reaper
-from .spool import Spool
 
 FLUSH_SECONDS = 0.5
 EXIT_SECONDS = 2.0
@@ -31,7 +30,7 @@ class Connection:
         self,
         process: subprocess.Popen[bytes],
         reaper: Reaper,
-        spool: Spool,
+        lines: LineReader,
         *,
         on_message: Callable[[Message], None],
         on_closed: Callable[[str], None],
@@ -39,7 +38,7 @@ class Connection:
     ) -> None:
         self._process = process
         self._reaper = reaper
-        self._lines = LineReader(spool)
+        self._lines = lines
         self._on_message = on_message
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()

@@ -88,9 +88,7 @@ def _find_windows(command: str, path: str, pathext: str, exists: Callable[[str],
     return command
 
 
-def start_process(
-    name: str, argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None
-) -> subprocess.Popen[bytes]:
+def start_process(argv: Sequence[str], env: Mapping[str, str] | None, cwd: str | None) -> subprocess.Popen[bytes]:
     """Start a server with pipes at its stdin and stdout, in a process group of its own.
 
     Raises:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from crp_mcp.core.wire.commands import ServerRules
+if TYPE_CHECKING:
+    from crp_mcp.core.wire.commands import ServerRules
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamSpec:
-    """One server. `env` is its whole environment; None: ours as it is. It may hold secrets, so it has no repr."""
+class UpstreamSpec(NamedTuple):
+    """One server. A named tuple, since it is made before anything else: see `start`."""
 
     name: str
     argv: tuple[str, ...]
-    env: Mapping[str, str] | None = field(default=None, repr=False)
+    env: Mapping[str, str] | None = None
+    """Its whole environment; None: ours as it is."""
     cwd: str | None = None
     prefix: str | None = None
     allow: tuple[str, ...] = ()
@@ -26,8 +27,14 @@ class UpstreamSpec:
     shared: bool = False
     """Over stdio there is one host, so nothing is shared whatever this says."""
 
+    def __repr__(self) -> str:
+        # Arguments and environment may hold secrets.
+        return f"UpstreamSpec({self.name!r})"
+
     def rules(self) -> ServerRules:
         """The part of it that the core decides by."""
+        from crp_mcp.core.wire.commands import ServerRules
+
         usual = ServerRules(self.name)
         return ServerRules(
             self.name,

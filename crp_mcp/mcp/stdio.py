@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp import __version__
 from crp_mcp.core.wire.answers import dump
 from crp_mcp.core.wire.commands import (
     CallOwn,
@@ -26,26 +22,29 @@ from crp_mcp.core.wire.commands import (
     Load,
     Log,
     Open,
-    OwnSide,
     ToHost,
     ToServer,
 )
 from crp_mcp.core.wire.frame import Cut, Piece
-from crp_mcp.core.wire.inplace import InPlace
 from crp_mcp.errors import BadRequest, CrpError, NotFound, UpstreamError
 from crp_mcp.log import log
 
 from .connection import FLUSH_SECONDS, Connection, until
 from .framing import LineReader, Message, load
-from .pipes import open_sink, open_source
-from .reaper import Reaper
+from .front import Front
+from .pipes import Source, open_sink, open_source
 from .spawn import start_process
-from .spec import UpstreamSpec
-from .spool import Spool, SpoolFile
+from .spool import SpoolFile
+from .start import Started, start_servers
 
 if TYPE_CHECKING:
-    from crp_mcp.core.wire.proxy import Proxy
+    from pathlib import Path
+
     from crp_mcp.relay.ports import RelayPort
+
+    from .spec import UpstreamSpec
+
+__all__ = ["Front", "Started", "run_front", "run_stdio", "start_servers"]
 
 HOST_QUEUE = 8 * 1024 * 1024
 """Bytes that may wait for the host in memory before the servers' output is left in their pipes."""
@@ -54,28 +53,6 @@ SERVER_QUEUE = 32 * 1024 * 1024
 TICK_SECONDS = 0.25
 SETTLE_SECONDS = 2.0
 """How long captures under way may take once the host has gone."""
-
-
-@dataclass(slots=True)
-class Started:
-    """Servers that were started ahead of everything else; an error where one could not be."""
-
-    reaper: Reaper
-    processes: dict[str, subprocess.Popen[bytes] | UpstreamError] = field(default_factory=dict)
-
-
-def start_servers(specs: Sequence[UpstreamSpec]) -> Started:
-    """Start all servers at once. Call it before importing what takes time: they start meanwhile."""
-    started = Started(Reaper())
-    for spec in specs:
-        try:
-            process = start_process(spec.name, spec.argv, spec.env, spec.cwd)
-        except UpstreamError as error:
-            started.processes[spec.name] = error
-        else:
-            started.reaper.watch(process.pid)
-            started.processes[spec.name] = process
-    return started
 
 
 async def run_stdio(
@@ -90,39 +67,23 @@ async def run_stdio(
 
     `in_place`: there is exactly one server, and everything of it passes as if we were not there.
     """
-    driver = Driver(specs, relay, in_place=in_place, spool_dir=spool_dir, started=started or start_servers(specs))
-    return await driver.run()
+    return await run_front(Front(specs, relay, in_place=in_place, spool_dir=spool_dir, started=started))
 
 
-def own_side(relay: RelayPort) -> OwnSide:
-    """The relay as the core sees it."""
-
-    def may_replace(server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
-        meta = definition.get("_meta") if definition else None
-        return not (isinstance(meta, dict) and "ui" in meta) and not relay.policy(server, tool, definition).passthrough
-
-    return OwnSide(
-        relay.instructions,
-        relay.own_tools,
-        relay.resource_templates,
-        relay.owns_uri,
-        may_replace,
-        {"name": "crp-mcp", "version": __version__},
-    )
+async def run_front(front: Front) -> int:
+    """The same for a front that was opened before the event loop was there."""
+    return await Driver(front).run()
 
 
 class Driver:
     """Carries out the core's commands on one event loop."""
 
-    def __init__(
-        self, specs: Sequence[UpstreamSpec], relay: RelayPort, *, in_place: bool, spool_dir: Path, started: Started
-    ) -> None:
-        self._specs = {spec.name: spec for spec in specs}
-        self._relay = relay
-        self._spool = Spool(spool_dir)
-        self._reaper = started.reaper
-        self._started = started
-        self._proxy = _core(specs, relay, in_place)
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._relay = front.relay
+        self._spool = front.spool
+        self._reaper = front.started.reaper
+        self._proxy = front.proxy
         self._connections: dict[str, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._own_tasks: dict[int, asyncio.Task[None]] = {}
@@ -142,17 +103,20 @@ class Driver:
         }
 
     async def run(self) -> int:
-        host_in, host_out = protect_stdio()
-        self._host = open_sink(host_out, on_lost=lambda: self._finish(0), on_queued=self._balance)
-        self._lines = LineReader(self._spool)
+        front = self._front
+        self._host = open_sink(front.host_out, on_lost=lambda: self._finish(0), on_queued=self._balance)
         for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)):
             if number is not None:
                 with contextlib.suppress(NotImplementedError):
                     self._loop.add_signal_handler(number, self._finish, 128 + number)
-        for name, process in self._started.processes.items():
-            self._run(self._proxy.open(name, self._loop.time()), quiet=(Open,))
-            self._adopt(name, process)
-        self._host_source = open_source(host_in, self._host_sent)
+        for name, process in front.started.processes.items():
+            if name not in front.opened:
+                self._run(self._proxy.open(name, self._loop.time()), quiet=(Open,))
+            self._adopt(name, process, front.server_lines[name])
+        self._run(front.left)
+        self._host_source: Source = open_source(front.host_in, self._host_sent)
+        if front.host_ended:
+            self._host_sent(b"")
         code = await self._over
         await self._shut_down()
         return code
@@ -160,7 +124,7 @@ class Driver:
     # -- events --------------------------------------------------------------------------------------------------
 
     def _host_sent(self, chunk: bytes) -> None:
-        messages = list(self._lines.feed(chunk)) if chunk else [self._lines.finish()]
+        messages = list(self._front.host_lines.feed(chunk)) if chunk else [self._front.host_lines.finish()]
         for message in messages:
             if message is not None:
                 self._run(self._proxy.from_host(message, self._loop.time()))
@@ -219,29 +183,34 @@ class Driver:
     def _start(self, name: str) -> None:
         if self._over.done():
             return
-        spec = self._specs[name]
+        spec = self._front.specs[name]
         try:
-            process = start_process(name, spec.argv, spec.env, spec.cwd)
+            process = start_process(spec.argv, spec.env, spec.cwd)
         except UpstreamError as error:
             self._adopt(name, error)
             return
         self._reaper.watch(process.pid)
         self._adopt(name, process)
 
-    def _adopt(self, name: str, process: subprocess.Popen[bytes] | UpstreamError) -> None:
+    def _adopt(
+        self, name: str, process: subprocess.Popen[bytes] | UpstreamError, lines: LineReader | None = None
+    ) -> None:
         if isinstance(process, UpstreamError):
             self._run(self._proxy.server_closed(name, str(process), self._loop.time()))
             return
         connection = Connection(
             process,
             self._reaper,
-            self._spool,
+            lines or LineReader(self._spool),
             on_message=lambda message: self._server_sent(name, message),
             on_closed=lambda reason: self._server_closed(name, connection, reason),
             on_queued=self._balance,
         )
         self._connections[name] = connection
-        self._run(self._proxy.server_opened(name, self._loop.time()))
+        if name in self._front.opened:
+            self._front.opened.remove(name)
+        else:
+            self._run(self._proxy.server_opened(name, self._loop.time()))
 
     def _close(self, command: Close) -> None:
         connection = self._connections.pop(command.server, None)
@@ -332,25 +301,6 @@ class Driver:
             task.cancel()
         self._spool.close()
         self._reaper.close()
-
-
-def _core(specs: Sequence[UpstreamSpec], relay: RelayPort, in_place: bool) -> Proxy:
-    rules = [spec.rules() for spec in specs]
-    if in_place:
-        return InPlace(rules[0], own_side(relay))
-    from crp_mcp.core.wire.aggregate import Aggregate
-
-    return Aggregate(rules, own_side(relay))
-
-
-def protect_stdio() -> tuple[int, int]:
-    """Our own copies of stdin and stdout; what others print goes to stderr, what they read is empty."""
-    host_in, host_out = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    os.close(nothing)
-    return host_in, host_out
 
 
 def raw_result(piece: Piece) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
 
 from crp_mcp.mcp.spec import UpstreamSpec
-from crp_mcp.mcp.stdio import run_stdio, start_servers
+from crp_mcp.mcp.start import start_servers
 
 
 class NullRelay:
@@ -51,6 +50,8 @@ class NullRelay:
 
     async def call_tool(self, name: str, arguments: dict, meta: dict, modern: bool) -> dict:
         if name == "scratch_list":
+            import asyncio
+
             await asyncio.sleep(30)
         print("a stray print of ours")
         return {"content": [{"type": "text", "text": f"{name} {json.dumps(arguments)}"}]}
@@ -76,11 +77,15 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     specs = [UpstreamSpec(**{**spec, "argv": tuple(spec["argv"])}) for spec in settings["servers"]]
     started = start_servers(specs)
-    relay = NullRelay(settings)
-    spool = Path(settings["spool"])
-    sys.exit(
-        asyncio.run(run_stdio(specs, relay, in_place=settings.get("in_place", False), spool_dir=spool, started=started))
-    )
+    from crp_mcp.mcp.front import Front
+
+    in_place, spool = settings.get("in_place", False), Path(settings["spool"])
+    front = Front(specs, NullRelay(settings), in_place=in_place, spool_dir=spool, started=started)
+    import asyncio
+
+    from crp_mcp.mcp.stdio import run_front
+
+    sys.exit(asyncio.run(run_front(front)))
 
 
 main()

@@ -1,54 +1,51 @@
-"""What the core asks its driver to do, and what it must be told of the servers. Values only."""
+"""What the core asks its driver to do, and what it must be told of the servers. Values only.
+
+Named tuples, not dataclasses: some are made for every message, and all of them before the first answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from .frame import Frame, Piece
 
 
-@dataclass(frozen=True, slots=True)
-class ToHost:
+class ToHost(NamedTuple):
     """Send one message to the host. The pieces are its bytes, without the line's end."""
 
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToServer:
+class ToServer(NamedTuple):
     """Send one message to a server."""
 
     server: str
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(NamedTuple):
     """Start a server after `delay` seconds, then report `server_opened` or `server_closed`."""
 
     server: str
     delay: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(NamedTuple):
     """End a server's connection. No report is awaited: the core already counts it as closed."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """Read a spooled answer into memory and hand it in again: the core must see all of it."""
 
     server: str
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(NamedTuple):
     """Record a result, then report `settled(key, bytes or None)`."""
 
     key: int
@@ -61,8 +58,7 @@ class Capture:
     result: Piece
 
 
-@dataclass(frozen=True, slots=True)
-class CallOwn:
+class CallOwn(NamedTuple):
     """Serve a request from our own side, then report `settled(key, result JSON)` or `refused(key, …)`.
 
     `kind` is `tool`, `resource` or `complete`; `target` the tool's name or the resource's URI.
@@ -75,27 +71,24 @@ class CallOwn:
     modern: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CancelOwn:
+class CancelOwn(NamedTuple):
     """Nobody waits for this answer of our own side any more. No report is awaited."""
 
     key: int
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """Something a person who looks for a fault wants to know. Never payloads, arguments or secrets."""
 
     level: str
     event: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = MappingProxyType({})
 
 
 Command = ToHost | ToServer | Open | Close | Load | Capture | CallOwn | CancelOwn | Log
 
 
-@dataclass(frozen=True, slots=True)
-class ServerRules:
+class ServerRules(NamedTuple):
     """What the core must know of one server."""
 
     name: str
@@ -114,8 +107,7 @@ class ServerRules:
     """Other hosts use the same connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnSide:
+class OwnSide(NamedTuple):
     """What we serve ourselves, asked each time because it may change while running."""
 
     instructions: Callable[[], str]
@@ -124,5 +116,5 @@ class OwnSide:
     owns_uri: Callable[[str], bool]
     may_replace: Callable[[str, str, Mapping[str, Any] | None], bool]
     """Whether results of this server's tool (definition as listed, or None) may be replaced by a summary."""
-    identity: Mapping[str, str] = field(default_factory=lambda: {"name": "crp-mcp", "version": "0"})
+    identity: Mapping[str, str] = MappingProxyType({"name": "crp-mcp", "version": "0"})
     """What we call ourselves where we speak for many servers."""

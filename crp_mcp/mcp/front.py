@@ -1,0 +1,153 @@
+"""The host's side before the event loop is there: our copies of stdin and stdout, and the first answer.
+
+Loading the event loop takes longer than most servers take to introduce themselves. So the host's first request is
+passed to its server, and the answer back, with nothing but system calls; then the loop takes over what is here.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crp_mcp import __version__
+from crp_mcp.core.wire.commands import Command, Open, OwnSide, ToHost, ToServer
+from crp_mcp.core.wire.inplace import InPlace
+from crp_mcp.errors import UpstreamError
+
+from .framing import LineReader
+from .spool import Spool
+from .start import Started, start_servers
+
+if TYPE_CHECKING:
+    from crp_mcp.core.wire.proxy import Proxy
+    from crp_mcp.relay.ports import RelayPort
+
+    from .spec import UpstreamSpec
+
+PATIENCE = 0.06
+"""Seconds to wait for a server's first answer. One that takes longer is waited for while the event loop is loaded."""
+CHUNK = 64 * 1024
+
+
+class Front:
+    """What the event loop takes over: the core, half-read lines, commands not carried out yet."""
+
+    def __init__(
+        self,
+        specs: Sequence[UpstreamSpec],
+        relay: RelayPort,
+        *,
+        in_place: bool,
+        spool_dir: Path,
+        started: Started | None,
+    ) -> None:
+        self.specs = {spec.name: spec for spec in specs}
+        self.relay = relay
+        self.started = started or start_servers(specs)
+        self.spool = Spool(spool_dir)
+        self.proxy = _core(specs, relay, in_place)
+        self.host_in, self.host_out = protect_stdio()
+        self.host_lines = LineReader(self.spool)
+        self.server_lines = {spec.name: LineReader(self.spool) for spec in specs}
+        self.opened: set[str] = set()
+        self.left: list[Command] = []
+        """Commands that only the event loop can carry out."""
+        self.host_ended = False
+        if in_place:
+            self._pass_first(specs[0].name)
+
+    # -- the first request and its answer ------------------------------------------------------------------------
+
+    def _pass_first(self, name: str) -> None:
+        process = self.started.processes[name]
+        if isinstance(process, UpstreamError) or os.name != "posix" or not _has_input(self.host_in, 0):
+            return
+        assert process.stdin
+        assert process.stdout
+        self.left += [command for command in self.proxy.open(name, time.monotonic()) if not isinstance(command, Open)]
+        self.left += self.proxy.server_opened(name, time.monotonic())
+        self.opened.add(name)
+        chunk = os.read(self.host_in, CHUNK)
+        self.host_ended = not chunk
+        for message in self.host_lines.feed(chunk):
+            self._run(self.proxy.from_host(message, time.monotonic()), process)
+        end = time.monotonic() + PATIENCE
+        while self._awaits() and (left := end - time.monotonic()) > 0 and _has_input(process.stdout.fileno(), left):
+            chunk = os.read(process.stdout.fileno(), CHUNK)
+            if not chunk:
+                return
+            for message in self.server_lines[name].feed(chunk):
+                self._run(self.proxy.from_server(name, message, time.monotonic()), process)
+
+    def _awaits(self) -> bool:
+        """Whether something is asked, and nothing has come up that needs the event loop."""
+        return not self.left and not self.host_ended and self.proxy.next_deadline() is not None
+
+    def _run(self, commands: Sequence[Command], process: subprocess.Popen[bytes]) -> None:
+        for command in commands:
+            fd = self.host_out if isinstance(command, ToHost) else process.stdin.fileno()  # type: ignore[union-attr]
+            small = isinstance(command, ToHost | ToServer) and all(
+                isinstance(piece, bytes) and len(piece) < CHUNK for piece in command.pieces
+            )
+            if self.left or not small:
+                # From the first one that has to wait on, everything waits, so that the order stays.
+                self.left.append(command)
+            else:
+                _write(fd, b"".join(command.pieces) + b"\n")  # type: ignore[union-attr,arg-type]
+
+
+def _has_input(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write a short message to a pipe that was empty; one that is broken is noticed by the event loop."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except BrokenPipeError:
+        return
+
+
+def _core(specs: Sequence[UpstreamSpec], relay: RelayPort, in_place: bool) -> Proxy:
+    rules = [spec.rules() for spec in specs]
+    if in_place:
+        return InPlace(rules[0], own_side(relay))
+    from crp_mcp.core.wire.aggregate import Aggregate
+
+    return Aggregate(rules, own_side(relay))
+
+
+def own_side(relay: RelayPort) -> OwnSide:
+    """The relay as the core sees it."""
+
+    def may_replace(server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        meta = definition.get("_meta") if definition else None
+        return not (isinstance(meta, dict) and "ui" in meta) and not relay.policy(server, tool, definition).passthrough
+
+    return OwnSide(
+        relay.instructions,
+        relay.own_tools,
+        relay.resource_templates,
+        relay.owns_uri,
+        may_replace,
+        {"name": "crp-mcp", "version": __version__},
+    )
+
+
+def protect_stdio() -> tuple[int, int]:
+    """Our own copies of stdin and stdout; what others print goes to stderr, what they read is empty."""
+    host_in, host_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return host_in, host_out
