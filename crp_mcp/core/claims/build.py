@@ -180,18 +180,15 @@ def _scattered(group: Sequence[Chunk]) -> bool:
 
 
 def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
+    """Whether a mention may be no mention: a year that sets the scene, a common word that happens to be a cell."""
     chunk = group[0]
     if len(group) > 1:
         return False
     if bare_year(chunk):
         return parse.table.kind != "record" and scene_setting(parse, chunk.at) and _goes_on(parse, chunk.at)
-    return (
-        bool(chunk.values)
-        and not chunk.when
-        and not chunk.is_exact
-        and len(chunk.words) == 1
-        and not chunk.text[:1].isupper()
-    )
+    if not chunk.values or chunk.when or len(chunk.words) > 1 or not chunk.text[:1].islower():
+        return False
+    return not chunk.is_exact or chunk.words[0].stem in LIGHT
 
 
 def _goes_on(parse: Parse, at: int) -> bool:
@@ -288,7 +285,7 @@ def _bind_numbers(parse: Parse) -> list[Mention]:
     for chunk in parse.chunks:
         if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
             continue
-        holder = _holder(parse, chunk)
+        holder = _holder(parse, chunk) or _threshold(parse, chunk)
         if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
             continue
         conds = []
@@ -357,6 +354,20 @@ def _holder(parse: Parse, number: Chunk) -> Chunk | None:
         ) and not _superlative(parse, index):
             return chunks[index]
     return None
+
+
+def _threshold(parse: Parse, number: Chunk) -> Chunk | None:
+    """The measure that a compared number is followed by (`more than 20 goals`)."""
+    following = parse.chunks[number.at + 1] if number.at + 1 < len(parse.chunks) else None
+    if number.qty is None or number.qty.compare in ("eq", "between") or following is None or following.at == 0:
+        return None
+    measures = [r for r in following.columns if r.quality >= 0.75 and r.column.is_number and not r.column.is_serial]
+    return following if measures and number.at > 0 and _has_subject(parse, number.at) else None
+
+
+def _has_subject(parse: Parse, at: int) -> bool:
+    """Whether something before a compared number can have the measure (`X have more than 20 Y`, not `more than 20 Y are`)."""
+    return any(c.low in ("with", "have", "has", "had", "having", "scored", "over") or c.low.endswith("ed") for c in parse.chunks[max(0, at - 3) : at])
 
 
 def _superlative(parse: Parse, at: int) -> bool:

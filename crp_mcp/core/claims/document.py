@@ -211,6 +211,10 @@ class Table:
                 return column
         return texts[0] if texts else None
 
+    def holds(self, word: str) -> bool:
+        """Whether some cell is just this word."""
+        return any((word,) in c.index for c in self.columns if not c.is_prose)
+
     def column(self, name: str) -> Column | None:
         return next((c for c in self.columns if c.name == name), None)
 

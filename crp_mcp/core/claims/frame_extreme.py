@@ -29,6 +29,8 @@ def readings(scene: Scene) -> Iterator[Reading]:
     if any(c.op in ("than", "more", "less", "only") and not c.columns for c in scene.chunks) and not _than_any(scene):
         return
     for chunk in scene.chunks:
+        if chunk.at and scene.chunks[chunk.at - 1].ordinal and chunk.op in ("max", "min"):
+            continue
         if chunk.op in ("max", "min"):
             yield from _superlative(scene, chunk, chunk.op)
         elif chunk.op in ("more", "less") and _than_any(scene):
@@ -53,7 +55,7 @@ def _than_any(scene: Scene) -> frozenset[int]:
     return frozenset()
 
 
-def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
+def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
     """Columns an extreme may be about: (column, chunks that name it, doubt)."""
     out: list[tuple[ColumnRef, frozenset[int], float]] = []
     for ref in op.columns or attribute_columns(scene.table, op.words[-1].stem):
@@ -127,7 +129,7 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         if (c.op in ("only", "sum") and not c.columns and abs(c.at - op.at) < 3)
         or (c.op == "all" and c.at and scene.chunks[c.at - 1].low in ("of", "among"))
     }
-    for ref, named, cost in _targets(scene, op):
+    for ref, named, cost in targets(scene, op):
         for way in _directions(ref.column, op, direction):
             yield from _who(scene, op, ref.column, named | extra, way, cost)
             yield from _how_much(scene, op, ref.column, named | extra, way, cost)

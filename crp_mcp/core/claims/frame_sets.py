@@ -44,7 +44,7 @@ def _only(scene: Scene) -> Iterator[Reading]:
             continue
         for selection in scene.combine(rest):
             for cond in subject.options:
-                if any(c.column is cond.column for c in selection.conds):
+                if not selection.conds or any(c.column is cond.column for c in selection.conds):
                     continue
                 rows = scene.body - selection.rows if negated and len(selection.conds) == 1 else selection.rows
                 if negated and len(selection.conds) != 1:
@@ -92,7 +92,7 @@ def _all(scene: Scene) -> Iterator[Reading]:
     for which, said in _splits(scene):
         for domain in scene.combine(which):
             for selection in scene.combine(said):
-                if set(selection.columns) & set(domain.columns) or not domain.rows:
+                if not selection.conds or set(selection.columns) & set(domain.columns) or not domain.rows:
                     continue
                 sized = all(agrees(c.qty, len(domain.rows)) for c in numbers if c.qty)
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
@@ -147,6 +147,8 @@ def _none(scene: Scene) -> Iterator[Reading]:
     ops = {c.at for c in scene.parse.ops("none")}
     nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
     for selection in scene.combine(scene.mentions):
+        if not selection.conds:
+            continue
         sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
         used = selection.used | ops | nouns
         yield Reading(
@@ -179,7 +181,7 @@ def _share(scene: Scene) -> Iterator[Reading]:
     for which, said in _splits(scene):
         for domain in scene.combine(which):
             for selection in scene.combine(said):
-                if not domain.rows or set(selection.columns) & set(domain.columns):
+                if not selection.conds or not domain.rows or set(selection.columns) & set(domain.columns):
                     continue
                 share = len(domain.rows & selection.rows) / len(domain.rows)
                 sql = f"SELECT AVG({' AND '.join(c.sql for c in selection.conds)}) FROM {{table}}{domain.where}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import frame_compare, frame_count, frame_extreme, frame_lookup, frame_sets
+from . import frame_compare, frame_count, frame_derived, frame_extreme, frame_lookup, frame_sets
 from .build import build
 from .document import Table, transposed
 from .model import Outcome
@@ -28,7 +28,7 @@ MARKED = {
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
 """Readings within this of the cheapest are alternatives to it."""
-_FRAMES = (frame_count, frame_extreme, frame_sets, frame_compare, frame_lookup)
+_FRAMES = (frame_count, frame_extreme, frame_derived, frame_sets, frame_compare, frame_lookup)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,11 @@ class Judgement:
     reason: str
 
 
-def scored(text: str, table: Table, context: frozenset[str] = frozenset()) -> list[tuple[float, Reading]]:
+def scored(
+    text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()
+) -> list[tuple[float, Reading]]:
     """Every reading with its cost, cheapest first."""
-    parsed = parse(text, table, context)
+    parsed = parse(text, table, context, others)
     scene = build(parsed)
     out = [(r.cost + leftover(scene, r.used), r) for frame in _FRAMES for r in frame.readings(scene)]
     if _crosswise(parsed):

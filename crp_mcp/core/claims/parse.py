@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from .dates import When, claim_dates
 from .document import Table
-from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, ROW_NOUNS
+from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, REPORT, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
 from .numbers import ORDINALS, Quantity, find_quantities
-from .words import LIGHT, STOP, Token, tokens
+from .words import LIGHT, STOP, Token, stem, tokens
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,8 @@ class Parse:
     chunks: tuple[Chunk, ...]
     context: frozenset[str] = field(default_factory=frozenset)
     """Stems that the table's surroundings (tool, arguments, caption) account for."""
+    others: tuple[Table, ...] = ()
+    """The result's other tables: a word that is a cell there and nothing here was not about this table."""
 
     def ops(self, *names: str) -> list[Chunk]:
         return [c for c in self.chunks if c.op in names]
@@ -76,10 +78,12 @@ class Parse:
         return sum(c.op == "not" for c in self.chunks) % 2 == 1
 
 
-def parse(text: str, table: Table, context: frozenset[str] = frozenset()) -> Parse:
+def parse(
+    text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()
+) -> Parse:
     """Cut a clause into chunks, longest and most telling reading of each stretch first."""
     words = tokens(text)
-    dates = claim_dates(text)
+    dates = [d for d in claim_dates(text) if not _counts_rows(text, d)]
     quantities = [
         q
         for q in find_quantities(text)
@@ -91,7 +95,14 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset()) -> Par
         chunk = _next(text, table, words, at, dates, quantities, len(chunks))
         chunks.append(chunk)
         at += len(chunk.words)
-    return Parse(text, table, tuple(chunks), context)
+    return Parse(text, table, tuple(chunks), context, others)
+
+
+def _counts_rows(text: str, when: When) -> bool:
+    """Whether a lone year-like number counts rows (`2000 rows`)."""
+    following = tokens(text[when.end : when.end + 24])
+    bare = when.year is not None and when.month is None and when.end - when.start <= 5
+    return bare and bool(following) and following[0].stem in ROW_NOUNS
 
 
 def _bare_year(when: When, qty: Quantity) -> bool:
@@ -122,7 +133,7 @@ def _next(
     qty = next((q for q in quantities if q.start <= word.start < q.end), None)
     d_len = _cover(words, at, when.end) if when else 0
     q_len = _cover(words, at, qty.end) if qty else 0
-    if v_len == 1 and word.stem in ROW_NOUNS and word.text.islower():
+    if v_len == 1 and word.text[1:].islower() and (word.stem in ROW_NOUNS or _calls(words, at)):
         v_len, values = 0, ()
     exact = any(v.exact for v in values)
 
@@ -146,13 +157,21 @@ def _next(
         return chunk(o_len, op=op, columns=columns if c_len == o_len else ())
     if c_len and c_len >= v_len and not (exact and v_len == c_len and max(c.quality for c in columns) < 0.9):
         return chunk(c_len, columns=columns, values=values if v_len == c_len else (), op=op if o_len == c_len else "")
-    if v_len and (exact or v_len > 1 or word.stem not in LIGHT) and (word.low not in STOP or v_len > 1):
+    if v_len and (exact or v_len > 1 or word.stem not in LIGHT) and (word.low not in STOP or v_len > 1 or (exact and word.text.isupper() and word.text == values[0].text)):
         return chunk(v_len, values=values, columns=columns if c_len == v_len else (), op=op if o_len == v_len else "")
     if o_len:
         return chunk(o_len, op=op)
     if outcome := _outcome(table, word):
         return chunk(1, values=outcome)
     return chunk(1, ordinal=_ordinal(word))
+
+
+_CALLS = frozenset(stem(w) for w in "query search request call tool command api server result response lookup".split())
+
+
+def _calls(words: Sequence[Token], at: int) -> bool:
+    """Whether a word is the call that a sentence reports on (`the query returned …`)."""
+    return words[at].stem in _CALLS and at + 1 < len(words) and words[at + 1].stem in REPORT
 
 
 def _cover(words: Sequence[Token], at: int, end: int) -> int:

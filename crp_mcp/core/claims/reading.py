@@ -114,6 +114,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     """Words without counterpart: cheap where they extend a name, set the scene, or are the verb of the clause."""
     if any(c.stem in TURNS for c in run):
         return 0.9
+    if any(c.low not in STOP and other.holds(c.low) for c in run for other in scene.parse.others):
+        return 1.0
     if any(c.low in _STREAKS for c in run):
         return 2.0
     if (name := _extends_name(scene, run, spent)) is not None:

@@ -15,6 +15,8 @@ from .split import clauses, states_nothing
 from .words import rejoin, stems
 
 MAX_TABLES = 12
+ASIDE = 0.35
+"""What it costs to take a sentence that names no table to be about another than the main one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +131,8 @@ def _from_answer(answer: Answer) -> Judged:
 def _table(text: str, table: Table, document: Document, context: frozenset[str]) -> Judged | None:
     if table.kind == "list" and not table.columns:
         return None
-    ranked = scored(text, table, context | frozenset(stems(table.caption)))
+    others = tuple(t for t in document.tables[:MAX_TABLES] if t is not table and t.rows)
+    ranked = scored(text, table, context | frozenset(stems(table.caption)), others)
     if not ranked:
         return None
     result = judge(ranked)
@@ -156,9 +159,11 @@ def _table(text: str, table: Table, document: Document, context: frozenset[str])
                 reason=result.reason or "part of the sentence has no counterpart",
             )
         return replace(judged, cost=result.cost)
+    main = document.main
+    aside = table.kind != "record" and main is not None and table is not main and not set(stems(text)) & table.nouns
     return Judged(
         result.outcome,
-        result.cost,
+        result.cost + (ASIDE if aside and reading.frame != "lookup" else 0.0),
         reading.sql,
         reading.found,
         reading.stated,
