@@ -28,7 +28,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b\b") + b"\x7f"
+_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b\b\x1c\x1d\x1e\x1f") + b"\x7f"
 _SAMPLE = 65_536
 
 

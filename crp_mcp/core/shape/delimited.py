@@ -27,6 +27,7 @@ FOOTER = re.compile(
     re.I,
 )
 _STRONG = re.compile(r"[^\W\d][\w.-]{0,60}")
+_LINE_NUMBER = re.compile(r"( *)(\d{1,9})(\t|: ?|→|\| ?)(.*)")
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 
@@ -76,7 +77,7 @@ def find_dialect(text: str, *, whole: bool = True) -> Dialect | None:
     """Decided by the first 256 KiB (`whole`: the text is all of it)."""
     sample = text[:_SAMPLE_CHARS].lstrip("\ufeff")
     whole = whole and len(text) <= _SAMPLE_CHARS
-    if sample.lstrip()[:1] in "<{[":
+    if sample.lstrip()[:1] in "<{[" or _numbered_lines(sample):
         return None
     best: tuple[float, Dialect] | None = None
     for delimiter in _DELIMITERS:
@@ -240,8 +241,6 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
         typed = sum(is_typed(row[0]) for row in sample)
         if typed < 0.5 * len(sample):
             return not (rows[0][0] == "" and len(sample) > 1 and all(row[0] == "" for row in sample) and width > 2)
-    if dialect.delimiter == "\t" and _numbered(sample):
-        return True
     unbalanced = sum(1 for row in sample if any(_unbalanced(cell) for cell in row))
     if unbalanced > 0.25 * len(sample):
         return True
@@ -252,13 +251,14 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
     return sum(row[0].lstrip()[:2] in ("//", "/*", "--", "$ ", "> ") for row in sample) > 0.3 * len(sample)
 
 
-def _numbered(rows: Sequence[Sequence[str]]) -> bool:
-    """Lines of a file behind their numbers."""
-    numbers = [row[0].strip() for row in rows if row[0].strip().isdecimal()]
-    if len(numbers) < len(rows) or len(rows) < 2 or any(len(row) < 2 for row in rows):
+def _numbered_lines(sample: str) -> bool:
+    """The lines of a file behind their numbers, as editors and `cat -n` show them."""
+    found = [_LINE_NUMBER.match(line) for line in sample.split("\n")[:100] if line.strip()]
+    numbers = [int(match[2]) for match in found if match]
+    if len(numbers) < 2 or len(numbers) < len(found) - 1:
         return False
-    runs = all(int(after) == int(before) + 1 for before, after in zip(numbers, numbers[1:], strict=False))
-    return runs and any(row[0][:1] == " " or row[1][:1] in (" ", "\t", "#", "") for row in rows)
+    runs = all(after == before + 1 for before, after in zip(numbers, numbers[1:], strict=False))
+    return runs and any(match[1] or match[4][:1] in ("", " ", "\t") for match in found if match)
 
 
 def _unbalanced(cell: str) -> bool:
@@ -298,7 +298,7 @@ def _has_typed_column(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 def _one_column(sample: str) -> Dialect | None:
     """A name over numbers: a table of one column."""
-    lines = [line.strip() for line in sample.splitlines()[:_SAMPLE_ROWS] if line.strip()]
+    lines = [line.strip() for line in sample.split("\n")[:_SAMPLE_ROWS] if line.strip()]
     if len(lines) < 2 or not re.fullmatch(r"[^\W\d]\w{0,40}(?:\([\w*, ]{0,40}\))?", lines[0]) or is_typed(lines[0]):
         return None
     return Dialect(",", 1, True) if all(is_typed(line) and "," not in line for line in lines[1:]) else None

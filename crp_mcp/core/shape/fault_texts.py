@@ -28,6 +28,8 @@ _STARTS = (
     # `Database error: …`, `Error executing tool x: …`, `API error (429): …`
     rf"{_PROGRAM}(?:an? |the )?(?:[\w-]+ ){{0,3}}?(?:errors?|exception|fatal|failure)"
     rf"(?: (?:{_DOING})\b[^:\n]{{0,120}})?(?: ?\([^)\n]{{0,80}}\))? ?(?::| - )",
+    # `psql:file.sql:1: ERROR:  …`
+    r"[\w./\\<>-]{1,80}:[\w./\\<>-]{0,80}:?\d+: (?-i:ERROR|FATAL): ",
     # `requests.exceptions.HTTPError: …`, `TypeError [ERR_X]: …`
     r"[\w.]{0,120}(?:Error|Exception|Fault|Errno)\b ?(?:\[[^]\n]{0,60}\]|\([^)\n]{0,200}\))? ?(?::|$)",
     r"an? (?:\w+ ){0,2}error (?:has )?occurred",
@@ -75,7 +77,7 @@ _THINGS = (
 )
 _SHORT_END = re.compile(
     r"(?:no such file or directory|command not found|permission denied|connection refused|operation not permitted"
-    r"|access is denied|is not recognized as .{0,200}|not a directory|is a directory|file exists|timed out"
+    r"|access is denied|is not recognized as .{0,200}|\bconnection\b.{0,80}\brefused\b.{0,100}|not a directory|is a directory|file exists|timed out"
     rf"|\b(?:{_THINGS})\b[^\n]{{0,120}}\b(?:not found|does not exist|doesn't exist))[.!]?$",
     re.I,
 )
@@ -99,6 +101,9 @@ _LOG_LINE = re.compile(
 _TRACE_HEAD = re.compile(r"(?m)^(?:[ \t|]*|.{0,80}> )Traceback \(most recent call last\):")
 _TRACE_END = re.compile(
     r"[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration|Timeout|DoesNotExist|NotFound)\b"
+)
+_TRACE_AT = re.compile(
+    r"(?m)^(?:Uncaught |Exception in thread [^\n]{0,80}? |Caused by: )?[\w.$]*(?:Error|Exception)\b[^\n]*\n(?:[^\n]*\n){0,3}?[ \t]+at "
 )
 _PAGE = re.compile(r"\s*[\"']?(?:<!doctype html|<html|<head|<\?xml|<error\b|<center>)", re.I)
 _PAGE_HEADING = re.compile(r"<(title|h1|h2|code|message)\b[^>]{0,200}>(.{0,300}?)</\1>", re.I | re.S)
@@ -162,6 +167,10 @@ def _ends_as_error(lines: list[str], size: int) -> bool:
 
 
 def _ends_in_traceback(text: str) -> bool:
+    if "    at " in text and len(text) <= 20_000 and _TRACE_AT.search(text):
+        last = text.rstrip().rsplit("\n", 1)[-1]
+        if re.match(r"\s+at |\s*\.\.\. \d+ more|Node\.js v|\}", last) and not _LOG_LINE.match(text.lstrip()):
+            return True
     tail = strip_ansi(text[-20_000:]).rstrip()
     if not _TRACE_HEAD.search(tail) or not _TRACE_END.match(tail.rsplit("\n", 1)[-1].strip()[:_FIRST_LINE]):
         return False

@@ -271,27 +271,35 @@ def _as_names(node: Any) -> list[str] | None:
 
 def _list_member(value: Mapping[str, Any]) -> Found | None:
     """The one list of rows in a wrapper."""
-    tables = [key for key, node in value.items() if holds_rows(node)]
-    if not tables:
+    tables = sorted(
+        (key for key, node in value.items() if holds_rows(node)), key=lambda key: (_rank(key), -size(value[key]))
+    )
+    if not tables or not _is_wrapper(value, tables):
         return None
-    tables.sort(key=lambda key: (_rank(key), -size(value[key])))
     best = tables[0]
-    named = _rank(best) < len(CONTAINERS)
-    rivals = [key for key in tables[1:] if _rank(key) == _rank(best) or weight(value[key]) > 2 * weight(value[best])]
-    others = [key for key in value if key != best and plain(key) not in _META]
-    if rivals and len(value) > 1:
-        return None
-    if named and len(others) > 12:
-        return None
-    if not named and not _dominates(value, best, others):
-        return None
-    if named and _rank(best) >= _RANK["members"] and len(others) > 4 and not _dominates(value, best, others):
-        return None
     facts = facts_of(value[best], best)
     if not facts.tabular:
         return None
-    one = _only_element(value[best], best, value)
-    return one or Found(facts, (best,), (value,), "json_lists" if facts.of_lists else "json_rows")
+    source = "json_lists" if facts.of_lists else "json_rows"
+    return _only_element(value[best], best, value) or Found(facts, (best,), (value,), source)
+
+
+def _is_wrapper(value: Mapping[str, Any], tables: Sequence[str]) -> bool:
+    """Is the object there for the first of these lists, or an entity that has lists?"""
+    best, rivals = tables[0], [key for key in tables[1:] if plain(key) not in _META]
+    others = [key for key in value if key != best and plain(key) not in _META]
+    rank = _rank(best)
+    if any(_rank(key) == rank for key in rivals):
+        return False
+    if rivals and not _surely_rows(best) and weight(value[best]) < 3 * sum(weight(value[key]) for key in rivals):
+        return False
+    if rank == len(CONTAINERS) or (rank >= _RANK["members"] and len(others) > 4):
+        return _dominates(value, best, others)
+    return len(others) <= 12
+
+
+def _surely_rows(key: str) -> bool:
+    return plain(key) in ("rows", "data", "results", "records")
 
 
 def _only_element(node: Any, key: str, value: Mapping[str, Any]) -> Found | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from crp_mcp.core.model import Kind
 
+from .aligned import read_aligned
 from .cells import LongText, NotJson, load_json, to_value
 from .decoding import decode, find_encoding
 from .delimited import read_delimited
@@ -24,7 +25,7 @@ from .ndjson import LineRows, event_stream, looks_like_lines
 from .partial import text_extent
 from .pyrepr import python_to_json
 from .records import read_pairs, read_records
-from .ruled import read_ruled
+from .ruled import count_ruled, read_ruled
 from .text_tables import text_table_shape
 from .texts import text_facts
 
@@ -292,7 +293,11 @@ def plain_text_shape(facts: Mapping[str, Any]) -> Shape:
 
 
 def _table(text: str) -> Shape | None:
-    table = read_ruled(text) or read_records(text) or read_delimited(text)
+    table = read_ruled(text)
+    if table is None:
+        if count_ruled(text) > 1:
+            return None
+        table = read_records(text) or read_delimited(text) or read_aligned(text)
     return None if table is None else text_table_shape(table)
 
 

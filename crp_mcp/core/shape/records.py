@@ -59,8 +59,6 @@ def _record(block: Sequence[str]) -> dict[str, str] | None:
     last: str | None = None
     for line in block:
         found = _KEY.fullmatch(line)
-        if found and found[4] == " | " and line.endswith("+") and False:
-            continue
         if found and (found[2].strip() not in row):
             last = found[2].strip()
             row[last] = found[5].strip()
@@ -137,7 +135,9 @@ def read_pairs(text: str) -> dict[str, str] | None:
     if not 3 <= len(lines) <= 500 or any(len(line) > 2_000 for line in lines):
         return None
     found = [_KEY.fullmatch(line) for line in lines]
-    if not all(match and match[4][0] in ":=" and len(match[2].split()) <= 4 and not match[1] for match in found):
+    if not all(match and match[4] in (": ", ":", " = ") and len(match[2].split()) <= 4 for match in found):
+        return None
+    if any(match[1] or (match[4] == ":" and match[5]) for match in found if match):
         return None
     pairs = {match[2].strip(): match[5].strip() for match in found if match}
     return pairs if len(pairs) == len(lines) else None

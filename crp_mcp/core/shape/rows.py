@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from .aligned import read_aligned
 from .cells import NotJson, load_json
 from .columns import Num
 from .delimited import Dialect, read_rows
@@ -239,7 +240,7 @@ def _text_rows(text: str, shape: Shape) -> Iterator[tuple[Cell, ...]]:
         rows = list(rows)[1 if shape.reader.get("header", True) else 0 :]
         rows = rows[: len(rows) - shape.reader.get("footer", 0)]
     else:
-        table = read_records(text) if shape.source == "records" else read_ruled(text)
+        table = {"records": read_records, "aligned": read_aligned}.get(shape.source, read_ruled)(text)
         rows = table.rows if table is not None else ()
     yield from _text_cells(rows, shape)
 

@@ -16,7 +16,7 @@ _BOX = "─━│┃┄┅┆┇┈┉┊┋┌┍┎┏┐┑┒┓└┕┖┗
 _BARS = "│┃║┆┇┊┋╎╏|"
 _MARKDOWN = re.compile(r"\s*\|?\s*:?-+:?\s*(?:[|+]\s*:?-+:?\s*)*\|?\s*")
 _PSQL = re.compile(r"\s*[-─]+(?:[+┼][-─]+)*\s*")
-_GRID = re.compile(r"\s*\+(?:[-=:]+\+)+\s*")
+_GRID = re.compile(r"\s*[+|](?:[-=:]+[+|])+\s*")
 _BOX_RULE = re.compile(rf"\s*[{_BOX}]+(?:[ {_BOX}]*[{_BOX}])?\s*")
 _DASHES = re.compile(r"\s*(?:-{2,}|={2,})(?:\s+(?:-{2,}|={2,}))*\s*")
 _COUNT = re.compile(
@@ -27,8 +27,9 @@ _SHAPE = re.compile(r"shape: \((\d[\d_,]*), ?\d+\)")
 _TYPES = re.compile(
     r"-{2,}|(?:u?int|float|str|i|u|f)\d{0,3}|varchar.*|double|decimal.*|date|datetime.*|timestamp.*|bool(?:ean)?|bigint|hugeint|u?(?:small|tiny)int|cat|enum|list.*|struct.*|object|null|blob|uuid|time|interval|json|integer|text|string"
 )
-_MOST_AROUND = 0.4
+_AROUND_MARKDOWN, _AROUND = 0.4, 0.6
 """Share of the lines that may stand around a table and still leave the text a table."""
+_HINT = re.compile(r"--|==|──|━━|══|\|-|\|:")
 
 
 @dataclass
@@ -43,24 +44,33 @@ class _Region:
     declared: int | None = None
 
 
+def count_ruled(text: str) -> int:
+    """How many tables are drawn in the text (counting stops at three)."""
+    return len(_find(text.splitlines())) if _HINT.search(text) else 0
+
+
 def read_ruled(text: str) -> TextTable | None:
     """The one table of the text, or None."""
+    if _HINT.search(text) is None:
+        return None
     lines = text.splitlines()
     regions = _find(lines)
-    regions = _merge_pages(regions)
-    if len(regions) != 1:
+    if len(regions) != 1 or not _is_most(lines, regions[0]):
         return None
     region = regions[0]
-    outside = [(at, line) for at, line in enumerate(lines) if line.strip() and not region.start <= at < region.end]
-    full = sum(1 for line in lines if line.strip())
-    words = sum(len(line) for _, line in outside)
-    inside = sum(len(line) for line in lines[region.start : region.end])
-    if len(outside) > max(4, _MOST_AROUND * full) or words > inside + 400:
-        return None
-    declared = region.declared if region.declared is not None else _declared([line for _, line in outside])
+    outside = [line.strip() for at, line in enumerate(lines) if line.strip() and not region.start <= at < region.end]
+    declared = region.declared if region.declared is not None else _declared(outside)
     width = max(map(len, [*region.rows, region.names or []]), default=0)
-    names = named(region.names, width)
-    return TextTable(region.source, names, region.rows, tuple(line.strip() for _, line in outside), declared=declared)
+    return TextTable(region.source, named(region.names, width), region.rows, tuple(outside), declared=declared)
+
+
+def _is_most(lines: Sequence[str], region: _Region) -> bool:
+    """Is the table most of the text? Then what stands around it is remarks."""
+    full = sum(1 for line in lines if line.strip())
+    inside = sum(1 for line in lines[region.start : region.end] if line.strip())
+    room = _AROUND_MARKDOWN if region.source == "markdown" else _AROUND
+    chars = sum(map(len, lines[region.start : region.end]))
+    return full - inside <= max(4, room * full) and sum(map(len, lines)) - chars <= chars + 400
 
 
 def _declared(lines: Sequence[str]) -> int | None:
@@ -69,11 +79,6 @@ def _declared(lines: Sequence[str]) -> int | None:
         if found:
             return int(re.sub(r"[,_]", "", next(part for part in found.groups() if part)))
     return None
-
-
-def _merge_pages(regions: list[_Region]) -> list[_Region]:
-    """Tables with the same header right after another are pages of one (psql's pager, repeated headers)."""
-    return regions
 
 
 def _find(lines: Sequence[str]) -> list[_Region]:
@@ -94,7 +99,7 @@ def _region_at(lines: Sequence[str], at: int) -> _Region | None:
     bare = line.strip()
     if len(bare) < 3 or (bare[0] not in "|+-=:" and bare[0] not in _BOX):
         return None
-    if bare[0] == "+" and _GRID.fullmatch(line):
+    if bare[0] == "+" and "|" not in bare and _GRID.fullmatch(line):
         return _boxed(lines, at, "grid", _GRID, "|")
     if bare[0] in _BOX and _BOX_RULE.fullmatch(line) and not set(bare) <= {"─"} | {"━"} | {"═"}:
         if "┼" in bare and at and bare[0] in "─━" and "│" in lines[at - 1]:
