@@ -34,6 +34,12 @@ _WEEKDAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? )?"
 _TIME = rf"(?:,? {_CLOCK}(?: ?{_ZONE})?)"
 
 
+class Num(str):
+    """A number kept as the literal it was in the payload (`1.10`, `1e5`, `12345678901234567890.0`)."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One spelling: its type, the texts it takes, and the order of them."""
