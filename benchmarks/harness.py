@@ -90,19 +90,19 @@ def interleaved(actions: Mapping[str, Callable[[], object]], rounds: int, warm: 
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def tree_memory(pid: int, *, without: Sequence[str] = ()) -> float:
-    """Megabytes resident in a process and its descendants, shared pages counted once (PSS)."""
+def tree_memory(pid: int) -> float:
+    """Megabytes resident in a process and its descendants, shared pages counted once (PSS); our peers left out."""
     total, waiting = 0.0, [pid]
     while waiting:
         one = waiting.pop()
         try:
-            command = Path(f"/proc/{one}/cmdline").read_bytes().decode(errors="replace")
+            command = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")
             children = Path(f"/proc/{one}/task/{one}/children").read_text().split()
             rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
         except OSError:
             continue
         waiting.extend(int(child) for child in children)
-        if not any(part in command for part in without):
+        if not any(part.startswith(str(PEERS).encode()) for part in command[1:3]):
             total += next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")) / 1024
     return total
 

@@ -23,6 +23,8 @@ from .settings import Settings
 
 LARGE = 2 << 20
 """Results of more bytes than this are captured on a thread of their own, so that small ones pass them by."""
+TINY = 16 << 10
+"""Results of no more bytes than this are captured where they are read: handing them on would cost more."""
 END_GRACE = 3.0
 UPKEEP_EVERY = 5.0
 
@@ -52,7 +54,10 @@ class Worker:
             if frame is None:
                 break
             header, blob = frame
-            self._pool_for(header, blob).submit(self._answer, header, blob)
+            if header.get("op") == "capture" and "spool" not in header and len(blob) <= TINY:
+                self._answer(header, blob)
+            else:
+                self._pool_for(header, blob).submit(self._answer, header, blob)
         self._end()
 
     def _pool_for(self, header: dict[str, Any], blob: bytes) -> ThreadPoolExecutor:
