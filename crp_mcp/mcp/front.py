@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 PATIENCE = 0.06
 """Seconds to wait for a server's first answer. One that takes longer is waited for while the event loop is loaded."""
 CHUNK = 64 * 1024
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
 
 
 class Front:
@@ -58,8 +60,15 @@ class Front:
         self.left: list[Command] = []
         """Commands that only the event loop can carry out."""
         self.host_ended = False
+        self.signal: int | None = None
+        """A signal to end that came before the event loop could see it."""
+        for number in ENDING_SIGNALS:
+            signal.signal(number, self._note_signal)
         if in_place:
             self._pass_first(specs[0].name)
+
+    def _note_signal(self, number: int, _: object) -> None:
+        self.signal = number
 
     # -- the first request and its answer ------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from crp_mcp.log import log
 
 from .connection import FLUSH_SECONDS, Connection, until
 from .framing import LineReader, Message, load
-from .front import Front
+from .front import ENDING_SIGNALS, Front
 from .pipes import Source, open_sink, open_source
 from .spawn import start_process
 from .spool import SpoolFile
@@ -105,10 +104,11 @@ class Driver:
     async def run(self) -> int:
         front = self._front
         self._host = open_sink(front.host_out, on_lost=lambda: self._finish(0), on_queued=self._balance)
-        for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)):
-            if number is not None:
-                with contextlib.suppress(NotImplementedError):
-                    self._loop.add_signal_handler(number, self._finish, 128 + number)
+        for number in ENDING_SIGNALS:
+            with contextlib.suppress(NotImplementedError):
+                self._loop.add_signal_handler(number, self._finish, 128 + number)
+        if front.signal is not None:
+            self._finish(128 + front.signal)
         for name, process in front.started.processes.items():
             if name not in front.opened:
                 self._run(self._proxy.open(name, self._loop.time()), quiet=(Open,))
