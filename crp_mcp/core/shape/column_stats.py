@@ -62,7 +62,9 @@ class ColumnStats:
             known = self._literals.get(value)
             if known is not None or literal is None or value != value:
                 return known or repr(value)
-            at = next(at for at, cell in enumerate(cells) if type(cell) is float and cell == value)
+            at = cells.index(value)
+            if type(cells[at]) is not float:  # an equal int or bool stands before it
+                at = next(at for at, cell in enumerate(cells) if type(cell) is float and cell == value)
             return literal(places[at], self.name)
 
         for kind, part in parts:

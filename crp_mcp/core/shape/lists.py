@@ -164,7 +164,7 @@ class ListCollector:
             rows = list(run)
             find = literal if not start or literal is None else _later(literal, start)
             if structs and self._form is not None:
-                self._stats.feed_columns(self._form.names, self._form.columns(rows), find)
+                self._stats.feed_columns(self._form.names, self._form.columns(rows), find, self._form.kinds)
             else:
                 self._stats.feed_objects([row if isinstance(row, dict) else {} for row in rows], find)
             start += len(rows)

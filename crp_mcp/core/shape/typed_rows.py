@@ -33,6 +33,8 @@ class RowForm:
         self.names: tuple[str, ...] = ()
         self._types: list[set[type]] = []
         self._nested: list[int] = []
+        self.kinds: list[type | None] = []
+        """By column, the type that every cell of a decoded row has; None where there are several."""
         self._decode: Callable[[bytes], list[Any]] | None = None
         self._lessons = 0
 
@@ -62,6 +64,7 @@ class RowForm:
         if any(annotation is _MIXED for annotation in annotations):
             return
         self._nested = [at for at, annotation in enumerate(annotations) if annotation is msgspec.Raw]
+        self.kinds = [annotation if annotation in _SINGLE else None for annotation in annotations]
         fields = [(f"f{at}", annotation) for at, annotation in enumerate(annotations)]
         rename = {f"f{at}": name for at, name in enumerate(self.names)}
         try:
@@ -98,6 +101,7 @@ def _placeholder(cell: Any) -> Any:
 
 
 _MIXED: Any = object()
+_SINGLE: tuple[Any, ...] = (bool, int, float, str)
 
 
 def _annotation(seen: set[type]) -> Any:
