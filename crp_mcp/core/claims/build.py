@@ -124,19 +124,23 @@ def _alike(a: Chunk, b: Chunk) -> bool:
     return bool({v.column.position for v in a.values} & {v.column.position for v in b.values})
 
 
-def _negated_before(parse: Parse, at: int) -> bool:
-    """Whether the name at `at` is excluded (`not X`, `non-X`, `other than X`)."""
-    before = [c.low for c in parse.chunks[max(0, at - 3) : at]]
-    if (
-        before[-1:] == ["non"]
-        or before[-2:] in (["non", "-"], ["other", "than"], ["apart", "from"])
-        or before[-1:] == ["except"]
-    ):
-        return True
-    return before[-1:] in (["besides"], ["excluding"], ["except"]) or before[-2:] in (
-        ["except", "for"],
-        ["aside", "from"],
-    )
+_OUT = frozenset(("except", "besides", "excluding", "outside", "non"))
+
+
+def _negation(parse: Parse, at: int) -> set[int]:
+    """The chunks by which the name at `at` is excluded (`not in X`, `non-X`, `other than X`, `outside X`); empty: it is not."""
+    before = parse.chunks[max(0, at - 4) : at]
+    low = [c.low for c in before]
+    while low and low[-1] in ("the", "of", "for", "from", "a", "in", "at", "on", "by", "-"):
+        low, before = low[:-1], before[:-1]
+    glued = len(before) < min(4, at)
+    if low[-1:] and low[-1] in _OUT:
+        return {before[-1].at}
+    if low[-2:] in (["other", "than"], ["apart", "from"], ["aside", "from"]):
+        return {c.at for c in before[-2:]}
+    if glued and before and before[-1].op == "not":
+        return {before[-1].at}
+    return set()
 
 
 def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
@@ -160,16 +164,16 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
     if beside and (close := [o for o in options if o.column in [r.column for r in beside.columns]]):
         options = close
         used.add(beside.at)
-    if negated := _negated_before(parse, first):
+    if negation := _negation(parse, first):
         everything = parse.table.body
         options = [Cond(everything - o.rows, f"NOT ({o.sql})", o.column, (), o.cost, o.text) for o in options]
-        used |= {c.at for c in parse.chunks[max(0, first - 2) : first]}
+        used |= negation
     conjoined = any(c.low in ("and", "&") for c in parse.chunks[first:last])
     options.sort(key=lambda o: o.cost)
     if _scattered(group):
         return None
     return Mention(
-        frozenset(used), tuple(options[:6]), first, last, negated, len(group), conjoined, _is_weak(parse, group)
+        frozenset(used), tuple(options[:6]), first, last, bool(negation), len(group), conjoined, _is_weak(parse, group)
     )
 
 

@@ -41,7 +41,8 @@ def _operator(scene: Scene) -> Chunk | None:
     strong = [c for c in found if c.op in ("more", "less", "twice")]
     if strong and not scene.parse.ops("than") and strong[0].op != "twice":
         strong = [c for c in strong if len(scene.mentions) == 2]
-    return (strong or found or [None])[0]
+    twice = [c for c in found if c.op == "twice"]
+    return (twice or strong or found or [None])[0]
 
 
 def _pivot(scene: Scene, op: Chunk) -> int:
@@ -158,6 +159,9 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
     if op.op != "same":
         return
     mention = scene.mentions[0]
+    if any(c.low in ("number", "amount", "many", "count") for c in scene.chunks[op.at : op.at + 3]):
+        yield from _same_counts(scene, op, mention)
+        return
     for ref, named, cost in _targets(scene, op) + [
         (r, frozenset((c.at,)), 0.2) for c in scene.columns for r in c.columns
     ]:
@@ -169,10 +173,10 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 continue
             sql = f"SELECT {quote(ref.column.name)} FROM {{table}} WHERE {cond.sql}"
             same = cells[0] == cells[1]
-            used = mention.chunks | named | {op.at} | {c.at for c in scene.parse.ops("not")}
+            used = mention.chunks | named | {op.at} | scene.nots
             yield Reading(
                 "same",
-                same != scene.parse.negated,
+                same != scene.negated,
                 used,
                 sql,
                 f"{cells[0]} and {cells[1]}",
@@ -180,6 +184,32 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 Distortion.NUMBER_CHANGED,
                 cost + cond.cost,
             )
+
+
+def _same_counts(scene: Scene, op: Chunk, mention: Mention) -> Iterator[Reading]:
+    """`A and B have the same number of X`: rows of each, or a number each has."""
+    numeric = [r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_number and not r.column.is_date]
+    nouns = frozenset(c.at for c in scene.columns if c.at > op.at)
+    for cond in mention.options:
+        sizes: list[Number | When | None] = [len(m & scene.body) for m in cond.members]
+        if numeric:
+            sizes = [_value(numeric[0].column, m) for m in cond.members]
+        if len(sizes) != 2 or None in sizes:
+            continue
+        used = mention.chunks | nouns | {op.at} | scene.nots
+        name = quote(numeric[0].column.name) if numeric else "COUNT(*)"
+        sql = f"SELECT {name} FROM {{table}} WHERE {cond.sql} GROUP BY {quote(cond.column.name)}"
+        found = " and ".join(str(x) for x in sizes)
+        holds = (sizes[0] == sizes[1]) != scene.negated
+        yield Reading("same", holds, used, sql, found, "the same number", Distortion.NUMBER_CHANGED, cond.cost)
+
+
+def _factor(scene: Scene, op: Chunk) -> Chunk | None:
+    """`three times as many`: the three."""
+    for chunk in scene.chunks[max(0, op.at - 3) : op.at]:
+        if chunk.qty and chunk.at + 1 < len(scene.chunks) and scene.chunks[chunk.at + 1].low == "times":
+            return chunk
+    return None
 
 
 def _judge(
@@ -197,12 +227,17 @@ def _judge(
         if isinstance(x, When) and isinstance(y, When):
             yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
         return
-    negated = scene.parse.negated
+    negated = scene.negated
     gap = x - y
     amount = _amount(scene, op)
+    holds: bool | None
     if op.op == "twice":
         holds = abs(x - 2 * y) <= 1e-9 if not scene.parse.ops("more") else x > 2 * y
         spent |= {c.at for c in scene.parse.ops("more", "same")}
+    elif op.op == "same" and (factor := _factor(scene, op)) is not None and factor.qty:
+        ratio = x / y if y else 0.0
+        holds = agrees(factor.qty, round(ratio, 9))
+        spent.add(factor.at)
     elif op.op == "same":
         holds = abs(gap) <= 1e-9
     elif op.op in ("more", "less"):
@@ -244,11 +279,7 @@ def _judge_dates(
     order = compare(x, y)
     if order is None:
         return
-    later = (
-        op.op in ("after",)
-        or (op.op == "more" and op.words[-1].low in ("later", "newer", "younger"))
-        or (op.op == "less" and op.words[-1].low in ("later", "newer"))
-    )
+    later = op.op == "after" or op.words[-1].low in ("later", "newer", "recently", "recent")
     younger = op.words[-1].low in ("younger",)
     if op.op == "same":
         period = next((c.low for c in scene.chunks[op.at + 1 : op.at + 3] if c.low in ("year", "month", "day")), "")
@@ -273,7 +304,7 @@ def _judge_dates(
         holds = False if not holds else True if exact else None if near < 0.6 else False
     yield Reading(
         "compare-dates",
-        None if holds is None else holds != scene.parse.negated,
+        None if holds is None else holds != scene.negated,
         frozenset(spent),
         sql,
         found,

@@ -46,7 +46,7 @@ _END_OF_NOUN = frozenset(
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Each unbound number as a count of rows, of distinct values, or as part of a whole."""
-    if scene.table.kind == "record" or any(c.op in _BLOCK and not names_column(c) for c in scene.chunks):
+    if scene.table.kind == "record" or any(c.op in _BLOCK and not names_column(c) and c.at not in scene.bound for c in scene.chunks):
         return
     numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not _picks_one(scene, c)]
     for chunk in numbers:
@@ -102,6 +102,9 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     others = [o for o in others if o.at not in used_whole]
     one_of = _one_of(scene, number)
     extra |= used_whole | one_of
+    seconds, spent_seconds = _second_counts(scene, others)
+    others = [o for o in others if o.at not in spent_seconds]
+    extra |= spent_seconds
     for filters, told, cost, numbers in _filters(scene, number, noun, others, bool(one_of)):
         for selection in scene.combine(filters):
             for conds, used, more in ways(scene, numbers):
@@ -112,10 +115,30 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                     continue
                 spent = selection.used | used | told | frozenset(extra)
                 picked = Selection(rows, (*selection.conds, *conds), spent, selection.cost + more + cost + doubt)
-                yield from _judged(scene, picked, noun, qty, whole)
+                for reading in _judged(scene, picked, noun, qty, whole):
+                    wrong = [c for c, q in seconds if not agrees(q, _distinct(c, picked.rows))]
+                    yield replace(reading, holds=False) if wrong and reading.holds else reading
 
 
 _SLICES = frozenset(("final", "last", "first", "previous", "next", "past", "recent", "opening", "closing", "remaining"))
+
+
+def _second_counts(scene: Scene, others: Sequence[Chunk]) -> tuple[list[tuple[Column, Quantity]], set[int]]:
+    """Other counts of the clause, each of the distinct values of a column (`5 shops in 3 towns`)."""
+    found: list[tuple[Column, Quantity]] = []
+    spent: set[int] = set()
+    for other in others:
+        noun = scene.chunks[other.at + 1] if other.at + 1 < len(scene.chunks) else None
+        if noun is not None and noun.at not in scene.bound and other.qty is not None:
+            columns = [r.column for r in noun.columns if r.quality > 0.7 and not r.column.is_number]
+            if len(columns) == 1:
+                found.append((columns[0], other.qty))
+                spent |= {other.at, noun.at}
+    return found, spent
+
+
+def _distinct(column: Column, rows: frozenset[int]) -> int:
+    return sum(1 for cells in column.index.values() if any(r in rows for r in cells))
 
 
 def _judged(

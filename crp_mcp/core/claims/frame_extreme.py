@@ -114,6 +114,8 @@ def _cmp(a: Number | When, b: Number | When) -> int | None:
 
 def _directions(column: Column, op: Chunk, direction: str) -> list[str]:
     """Where less is better (`rank`), `best` is the smallest, and `highest` may be either."""
+    if op.low in ("oldest", "youngest") and column.is_date:
+        return ["min" if direction == "max" else "max"]
     if set(column.words) & _LOW_IS_GOOD:
         flipped = "min" if direction == "max" else "max"
         return [flipped] if op.low in ("best", "worst") else [direction, flipped]
@@ -139,8 +141,8 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
 
 def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float) -> Iterator[Reading]:
     """Each mention in turn as the holder of the extreme, the others as filters; all together too."""
-    negated = scene.parse.negated
-    nots = {c.at for c in scene.parse.ops("not")}
+    negated = scene.negated
+    nots = scene.nots
     for subject, filters, doubt in _roles(scene, op):
         for selection in scene.combine(filters):
             held, best = extreme_rows(column, selection.rows, way)
@@ -181,7 +183,7 @@ def _holder_check(
     for selection in scene.combine(subject):
         if not selection.conds or (not selection.rows and len(subject) == 1):
             continue
-        if any(c.column is column and len(subject) == 1 for c in selection.conds):
+        if any(c.column is column and len(subject) == 1 and not column.is_date for c in selection.conds):
             continue
         ok = bool(held & selection.rows) and all(_each_holds(m, held, c.members) for m, c in selection.pairs)
         ways.append((ok, selection.used, ", ".join(c.text for c in selection.conds), selection.cost))
@@ -258,7 +260,7 @@ def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -
                 used = selection.used | subject.chunks | extra | noun | {op.at}
                 yield Reading(
                     "most-rows",
-                    (mine == best) != scene.parse.negated,
+                    (mine == best) != scene.negated,
                     used,
                     sql,
                     f"{best}",

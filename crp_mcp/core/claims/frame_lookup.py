@@ -47,7 +47,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
 def _conjunction(scene: Scene) -> Iterator[Reading]:
     record = scene.table.kind == "record"
     numbers = [c for c in scene.numbers if c.qty]
-    nots = {c.at for c in scene.parse.ops("not")}
+    nots = scene.nots
     if not scene.mentions and not (record and numbers):
         return
     if len(scene.mentions) + len(numbers) + record < 2 or _part_of_whole(scene):
@@ -71,7 +71,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             spent = selection.used | used | nots | _named(scene, every)
             kind, found = _difference(scene, every)
             yield Reading("lookup", holds, frozenset(spent), sql, found if not rows else f"{len(rows)} such rows", ", ".join(c.text for c in every),
-                          kind, selection.cost + cost, firm=anchored and not (nots and rows))  # fmt: skip
+                          kind, selection.cost + cost, firm=anchored and not (nots and (len(nots) > 1 or len(every) > 2)))  # fmt: skip
 
 
 def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:

@@ -33,7 +33,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
 def _only(scene: Scene) -> Iterator[Reading]:
     """`X is the only one that C`: the rows that meet C are X's and X's alone."""
     only = scene.parse.ops("only")[0].at
-    nots = {c.at for c in scene.parse.ops("not")}
+    nots = scene.nots
     negated = bool(nots)
     nouns = {c.at for c in scene.columns if 0 < c.at - only <= 3 and not any(r.column.is_number for r in c.columns)}
     small = {c.at for c in scene.numbers if c.at == only + 1 and c.qty and c.qty.value == 1}
@@ -81,7 +81,7 @@ def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, 
 def _all(scene: Scene) -> Iterator[Reading]:
     """`all X are C`; `both A and B are C`."""
     ops = {c.at for c in scene.parse.ops("all", "both")}
-    nots = {c.at for c in scene.parse.ops("not")}
+    nots = scene.nots
     nouns = {
         c.at
         for c in scene.columns

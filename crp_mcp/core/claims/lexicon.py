@@ -15,7 +15,7 @@ OPS: dict[tuple[str, ...], str] = {
     **{(w,): "more" for w in _MORE.split()},
     **{(w,): "less" for w in _LESS.split()},
     ("most", "recent"): "max", ("most", "recently"): "max", ("most", "expensive"): "max", ("least", "expensive"): "min",
-    ("more", "expensive"): "more", ("less", "expensive"): "less", ("most", "populous"): "max", ("most", "populated"): "max",
+    ("more", "recently"): "more", ("more", "recent"): "more", ("more", "expensive"): "more", ("less", "expensive"): "less", ("most", "populous"): "max", ("most", "populated"): "max",
     ("same",): "same", ("equal",): "same", ("identical",): "same", ("equally",): "same", ("as", "many"): "same", ("as", "much"): "same",
     ("tied",): "same",
     ("average",): "avg", ("mean",): "avg", ("averaged",): "avg", ("averages",): "avg", ("averaging",): "avg", ("on", "average"): "avg",
@@ -31,7 +31,7 @@ OPS: dict[tuple[str, ...], str] = {
     ("range",): "range", ("ranges",): "range", ("ranged",): "range", ("ranging",): "range",
     ("different",): "distinct", ("distinct",): "distinct", ("unique",): "distinct", ("separate",): "distinct",
     ("difference",): "diff", ("before",): "before", ("after",): "after", ("prior", "to"): "before", ("following",): "after",
-    ("twice", "as"): "twice", ("double", "the"): "twice", ("twice", "the"): "twice", ("percentage",): "percent", ("percent",): "percent",
+    ("twice", "as"): "twice", ("double", "the"): "twice", ("twice", "the"): "twice", ("twice", "that"): "twice", ("double", "that"): "twice", ("percentage",): "percent", ("percent",): "percent",
     ("multiple",): "multiple", ("several",): "multiple",
 }  # fmt: skip
 
@@ -39,8 +39,8 @@ _ATTRIBUTES = {
     "longest longer shortest shorter long short lengthy": "length distance duration time dist runtime",
     "tallest taller tall": "height",
     "heaviest heavier lightest lighter weigh weighs weighed weighing heavy": "weight mass",
-    "oldest older youngest younger old young": "age born birth dob founded established year built date",
-    "latest later newest newer earliest earlier recent recently most_recent": "date year time founded established created updated released day timestamp at",
+    "oldest older youngest younger old young": "age born birth dob founded established year built date opened created",
+    "latest later newest newer earliest earlier recent recently most_recent": "date year time founded established created updated released day timestamp at opened launched started joined registered signed published modified",
     "cheapest cheaper costliest costlier expensive cost costs": "price cost fare amount rate fee total",
     "fastest faster slowest slower": "time speed",
     "richest poorest wealthiest": "income revenue money wealth worth gdp",

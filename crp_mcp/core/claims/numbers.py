@@ -192,7 +192,7 @@ def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
 def _from_words(match: re.Match[str]) -> Quantity | None:
     value = words_to_number(match["words"])
     if value is None or (
-        match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the")
+        match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the", " tha")
     ):
         return None
     return Quantity(value, match["words"], match.start(), match.end(), word=True)
@@ -283,7 +283,7 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
         return (
             True
             if gap <= max(_roundness(stated) / 2, 0.05 * abs(found))
-            else (None if gap <= 0.2 * abs(found) else False)
+            else (None if gap <= 0.12 * abs(found) else False)
         )
     if stated.step > 1 and gap <= stated.step * 0.5:
         return True

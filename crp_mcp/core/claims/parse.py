@@ -72,11 +72,6 @@ class Parse:
     def quantities(self) -> list[Chunk]:
         return [c for c in self.chunks if c.qty]
 
-    @property
-    def negated(self) -> bool:
-        """Whether the clause's own verb is negated (an odd number of `not`)."""
-        return sum(c.op == "not" for c in self.chunks) % 2 == 1
-
 
 def parse(
     text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()
@@ -225,7 +220,11 @@ def _leads(column: object) -> bool:
 def attribute_columns(table: Table, stem_of: str) -> list[ColumnRef]:
     """Columns that an adjective implies without naming them (`heaviest` -> weight)."""
     wanted = ATTRIBUTES.get(stem_of, frozenset())
-    return [ColumnRef(c, 0.6) for c in table.columns if wanted & set(c.words)]
+    named = [ColumnRef(c, 0.6) for c in table.columns if wanted & set(c.words)]
+    if not named and "date" in wanted:
+        dated = [c for c in table.columns if c.is_date]
+        return [ColumnRef(dated[0], 0.5)] if len(dated) == 1 else []
+    return named
 
 
 def names_column(chunk: Chunk) -> bool:

@@ -64,6 +64,16 @@ class Scene:
         return self.parse.chunks
 
     @cached_property
+    def nots(self) -> frozenset[int]:
+        """Negations that belong to the clause and not to one name in it."""
+        return frozenset(c.at for c in self.parse.ops("not") if c.at not in self.bound)
+
+    @property
+    def negated(self) -> bool:
+        """Whether the clause as a whole is negated."""
+        return len(self.nots) % 2 == 1
+
+    @cached_property
     def body(self) -> frozenset[int]:
         return self.table.body
 

@@ -48,6 +48,7 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) 
         kept = [p for p in parts if not states_nothing(p)]
         if len(kept) < 2:
             continue
+        kept = carried(kept)
         found = _together([_clause(p, document, context) for p in kept], kept)
         if found and not (whole.outcome is Outcome.CONTRADICTED and found.outcome is Outcome.CONTRADICTED):
             return found
@@ -67,6 +68,36 @@ def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
             first, computed="; ".join(dict.fromkeys(j.computed for j in right)), found="; ".join(j.found for j in right)
         )
     return None
+
+
+_SUBJECT = re.compile(
+    r"^(?P<subject>.{2,70}?)\s+(?P<verb>has|have|had|is|are|was|were|made|scored|recorded|achieved|got|received|won|reached|shows?)\s",
+    re.IGNORECASE,
+)
+_VERB_FIRST = re.compile(r"^(?:also\s+)?(?:has|have|had|is|are|was|were|made|scored|recorded|achieved|got|received|won)\b", re.IGNORECASE)
+_NOUN_FIRST = re.compile(r"^(?:with\s+)?(?:the|a|an)\s+(?:most|least|highest|lowest|largest|smallest|fewest|best|worst|\w+est)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"^(?:it|he|she|they)\s+", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(?:its|his|her|their)\s+", re.IGNORECASE)
+
+
+def carried(parts: Sequence[str]) -> list[str]:
+    """Clauses each with a subject: one that lacks its own takes the first clause's (`X has A and B` -> `X has A`, `X has B`)."""
+    match = _SUBJECT.match(parts[0])
+    if match is None:
+        return list(parts)
+    subject = match["subject"].strip(" ,")
+    out = [parts[0]]
+    for part in parts[1:]:
+        if _VERB_FIRST.match(part):
+            part = f"{subject} {part}"
+        elif _NOUN_FIRST.match(part) and not _SUBJECT.match(part):
+            part = f"{subject} {match['verb']} {part.removeprefix('with ')}"
+        elif _PRONOUN.match(part):
+            part = _PRONOUN.sub(lambda _: subject + " ", part, count=1)
+        elif _POSSESSIVE.match(part):
+            part = _POSSESSIVE.sub(lambda _: subject + "'s ", part, count=1)
+        out.append(part)
+    return out
 
 
 _LEANING = re.compile(
