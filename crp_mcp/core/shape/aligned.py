@@ -1,6 +1,7 @@
 """Tables set in columns of blanks alone, without rules: `kubectl get`, `docker ps`, `df`, a printed data frame.
 
-Columns are parted by rivers: places that are blank in every line. Prose, listings and calendars have none, or no header.
+Columns are parted by rivers: places that are blank in every line. Prose, listings and calendars have no rivers, or no
+header.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def read_aligned(text: str) -> TextTable | None:
     if len(spans) < 3 or not _named(names):
         return None
     rows = [_cut(line, spans) for line in lines[1:]]
-    declared = int(_SIZE.fullmatch(around[0])[1]) if around else None  # type: ignore[index]
+    size = _SIZE.fullmatch(around[0]) if around else None
+    declared = int(size[1]) if size else None
     rows = [row for row in rows if not all(cell in ("", "...", "..", "…") for cell in row[1:])]
     full = sum(bool(cell) for row in rows for cell in row)
     if not rows or full < 0.6 * len(rows) * len(spans) or any(sum(map(bool, row)) < 2 for row in rows):

@@ -71,9 +71,11 @@ class CsvBlocks:
     def _parse(self, lines: list[str]) -> tuple[list[list[str]], list[int]]:
         """(records, number of the line on which each begins)."""
         csv.field_size_limit(LONGEST_CELL)
-        quoting = csv.QUOTE_MINIMAL if self._dialect.quoted else csv.QUOTE_NONE
         reader = csv.reader(
-            lines, delimiter=self._dialect.delimiter, quoting=quoting, skipinitialspace=self._dialect.padded
+            lines,
+            delimiter=self._dialect.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self._dialect.quoted else csv.QUOTE_NONE,
+            skipinitialspace=self._dialect.padded,
         )
         rows: list[list[str]] = []
         begins = [0]

@@ -34,7 +34,7 @@ _SAMPLE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How the bytes are to be read: codec name, length of the mark in front, what to call it; or a binary's MIME type."""
+    """How the bytes are to be read: codec, length of the mark in front, what to call it; or a binary's MIME type."""
 
     codec: str
     skip: int = 0

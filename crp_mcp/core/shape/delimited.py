@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from .headers import has_header, is_typed, names_columns
@@ -23,7 +24,8 @@ _SAMPLE_ROWS = 1_000
 LONGEST_CELL = 2**30
 _PREAMBLE = 6
 FOOTER = re.compile(
-    r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]|(?:total|showing|result|note|\.\.\.).{0,100}",
+    r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]"
+    r"|(?:total|showing|result|note|\.\.\.).{0,100}",
     re.I,
 )
 _STRONG = re.compile(r"[^\W\d][\w.-]{0,60}")
@@ -257,7 +259,7 @@ def _numbered_lines(sample: str) -> bool:
     numbers = [int(match[2]) for match in found if match]
     if len(numbers) < 2 or len(numbers) < len(found) - 1:
         return False
-    runs = all(after == before + 1 for before, after in zip(numbers, numbers[1:], strict=False))
+    runs = all(after == before + 1 for before, after in pairwise(numbers))
     return runs and any(match[1] or match[4][:1] in ("", " ", "\t") for match in found if match)
 
 

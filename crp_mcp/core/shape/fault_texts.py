@@ -77,12 +77,14 @@ _THINGS = (
 )
 _SHORT_END = re.compile(
     r"(?:no such file or directory|command not found|permission denied|connection refused|operation not permitted"
-    r"|access is denied|is not recognized as .{0,200}|\bconnection\b.{0,80}\brefused\b.{0,100}|not a directory|is a directory|file exists|timed out"
+    r"|access is denied|is not recognized as .{0,200}|\bconnection\b.{0,80}\brefused\b.{0,100}"
+    r"|not a directory|is a directory|file exists|timed out"
     rf"|\b(?:{_THINGS})\b[^\n]{{0,120}}\b(?:not found|does not exist|doesn't exist))[.!]?$",
     re.I,
 )
 _NO_ERROR = re.compile(
-    r"(?:no|0|zero|without)\s+(?:\w+\s+)?(?:error|exception|failure)|[^:\n]{0,60}:\s*(?:[\d.,%/]+ ?\w{0,3}|none|no|false)?\s*$",
+    r"(?:no|0|zero|without)\s+(?:\w+\s+)?(?:error|exception|failure)"
+    r"|[^:\n]{0,60}:\s*(?:[\d.,%/]+ ?\w{0,3}|none|no|false)?\s*$",
     re.I,
 )
 _GOES_ON = re.compile(
@@ -103,13 +105,15 @@ _TRACE_END = re.compile(
     r"[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration|Timeout|DoesNotExist|NotFound)\b"
 )
 _TRACE_AT = re.compile(
-    r"(?m)^(?:Uncaught |Exception in thread [^\n]{0,80}? |Caused by: )?[\w.$]*(?:Error|Exception)\b[^\n]*\n(?:[^\n]*\n){0,3}?[ \t]+at "
+    r"(?m)^(?:Uncaught |Exception in thread [^\n]{0,80}? |Caused by: )?[\w.$]{0,120}(?:Error|Exception)\b[^\n]*\n"
+    r"(?:[^\n]*\n){0,3}?[ \t]+at "
 )
 _PAGE = re.compile(r"\s*[\"']?(?:<!doctype html|<html|<head|<\?xml|<error\b|<center>)", re.I)
 _PAGE_HEADING = re.compile(r"<(title|h1|h2|code|message)\b[^>]{0,200}>(.{0,300}?)</\1>", re.I | re.S)
 _PAGE_FAULT = re.compile(
     rf"\b[45]\d\d\b[^a-z]{{0,5}}(?:error|{_STATUS}|$)"
-    rf"|^\W*(?:error\b.{{0,40}}|access denied|page not found|server error.{{0,40}}|attention required.{{0,60}}|{_STATUS}"
+    rf"|^\W*(?:error\b.{{0,40}}|access denied|page not found|server error.{{0,40}}|{_STATUS}"
+    r"|attention required.{0,60}"
     r"|nosuch\w+|accessdenied|just a moment\W*)\W*$",
     re.I,
 )
@@ -139,7 +143,7 @@ def _starts_as_error(lines: list[str], size: int) -> bool:
     first = lines[0][:_FIRST_LINE].strip().lstrip("❌✗✖⚠️🚫⛔ ").strip()
     bare = re.sub(r"^[*_`>\[( ]{1,4}|[*_`]{1,2}(?=:)", "", first)
     if _START.match(first) or _START.match(bare):
-        return _NO_ERROR.match(first) is None or len(lines) == 1 < size and first.endswith(":")
+        return _NO_ERROR.match(first) is None or (len(lines) > 1 and first.endswith(":"))
     if size > _SHORT or len(lines) > 6:
         return False
     if first[:1] == "[" and len(lines) > 1:

@@ -13,25 +13,20 @@ from .cells import compact_json
 from .columns import Num
 from .fault_texts import text_fault
 from .lists import ListFacts
+from .vocabulary import ERRORS, MESSAGES, plain
 
 _Members = Mapping[str, Any]
-_ERROR_KEYS = frozenset(
-    "error err exception fault errormessage errormessages errormsg errordescription errordetails errorinfo".split()
-)
-_MESSAGE_KEYS = (
-    "message msg errormessage errordescription detail details description reason title error faultstring errors".split()
-)
 _STATUS_KEYS = ("statuscode", "httpstatus", "httpstatuscode", "httpcode", "responsecode", "errorcode", "status", "code")
 _LOOSE_STATUS = frozenset({"status", "code", "errorcode"})
 """Members that hold other things too: an HTTP status only beside a message."""
 _FLAGS = ("ok", "success", "succeeded", "issuccess", "successful")
 _NO_ERROR = frozenset(
-    ("", "[]", "{}", "-", "n/a", "no error", "no errors", *"none null nil no ok success 0 false".split())
+    ("", "[]", "{}", "-", "n/a", "no error", "no errors", "none", "null", "nil", "no", "ok", "success", "0", "false")
 )
 _FAILED = frozenset({"error", "fail", "failed", "failure", "exception"})
 _REASONS = re.compile(
-    r"(?:[45]\d\d )?(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|conflict|gone"
-    r"|request timeout|too many requests|internal server error|not implemented|bad gateway|service unavailable"
+    r"(?:[45]\d\d )?(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|gone"
+    r"|conflict|request timeout|too many requests|internal server error|not implemented|bad gateway|service unavailable"
     r"|gateway time-?out|bad credentials|access denied|permission denied|missing authentication token"
     r"|requires authentication|not authenticated)[.!]?",
     re.I,
@@ -56,14 +51,10 @@ def value_fault(value: Any, depth: int = 0) -> str | None:
     )
 
 
-def _plain(key: str) -> str:
-    return key.replace("_", "").replace("-", "").lower()
-
-
 def _plain_keys(value: _Members) -> dict[str, str]:
     keys: dict[str, str] = {}
     for key in value:
-        keys.setdefault(_plain(key), key)
+        keys.setdefault(plain(key), key)
     return keys
 
 
@@ -77,15 +68,15 @@ def _listed_fault(only: _Members) -> str | None:
     return None
 
 
-# --- what names itself an error ------------------------------------------------------------------------------------------
+# --- what names itself an error ---
 
 
 def _explicit(value: _Members, keys: Mapping[str, str]) -> str | None:
     if "errors" in keys and _speaks_for_all(value, keys):
         return _message({"errors": value[keys["errors"]]})
-    for plain, key in keys.items():
-        if plain in _ERROR_KEYS and _says_error(value[key]) and not _has_rows(value, key):
-            return _message({key: value[key], **{name: item for name, item in value.items() if name != key}})
+    for name, key in keys.items():
+        if name in ERRORS and _says_error(value[key]) and not _has_rows(value, key):
+            return _message({key: value[key], **{other: item for other, item in value.items() if other != key}})
     named = value.get("__type")
     if (isinstance(named, str) and named.endswith(("Exception", "Error"))) or value.get("isError") is True:
         return _message(value)
@@ -126,24 +117,24 @@ def _says_error(value: Any) -> bool:
 def _has_rows(value: _Members, but: str) -> bool:
     """Is there real data beside this member? Then the error is a remark about it."""
     for key, item in value.items():
-        if key == but or _plain(key) in ("errors", "details", "messages"):
+        if key == but or plain(key) in ("errors", "details", "messages"):
             continue
         if isinstance(item, ListFacts) or (isinstance(item, list) and item and isinstance(item[0], dict | list)):
             return True
-        if isinstance(item, dict) and _plain(key) in ("data", "result"):
-            if any(isinstance(inner, list | ListFacts) and inner for inner in item.values()):
-                return True
+        inner = item.values() if isinstance(item, dict) and plain(key) in ("data", "result") else ()
+        if any(isinstance(part, list | ListFacts) and part for part in inner):
+            return True
     return False
 
 
-# --- flags and statuses --------------------------------------------------------------------------------------------------
+# --- flags and statuses ---
 
 
 def _failed_flag(value: _Members, keys: Mapping[str, str]) -> str | None:
     """`ok: false`, `success: false`, `status: "error"`; an `error` member that is there and empty says otherwise."""
     for flag in _FLAGS:
         if flag in keys and _is_false(value[keys[flag]]):
-            silent = any(plain in _ERROR_KEYS for plain in keys)
+            silent = not ERRORS.isdisjoint(keys)
             return None if silent or _has_rows(value, keys[flag]) else _message(value)
     status = value.get(keys.get("status", ""))
     if not isinstance(status, str) or status.lower() not in _FAILED or _has_rows(value, ""):
@@ -156,19 +147,24 @@ def _is_false(value: Any) -> bool:
     return value is False or (isinstance(value, str) and value.lower() == "false")
 
 
+def _is_failure(code: Any) -> bool:
+    """An HTTP status of 400 to 599, as a number or as text."""
+    if isinstance(code, str):
+        return re.fullmatch(r"[45]\d\d", code) is not None
+    return isinstance(code, int) and not isinstance(code, bool) and 400 <= code <= 599
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _failed_status(value: _Members, keys: Mapping[str, str]) -> str | None:
     """An HTTP status of 400 or more, in an object that is about it."""
-    for plain in _STATUS_KEYS:
-        code = value.get(keys.get(plain, ""))
-        if isinstance(code, str) and re.fullmatch(r"[45]\d\d", code):
-            code = int(code)
-        if not _is_number(code) or not 400 <= code <= 599 or _has_rows(value, ""):
+    for name in _STATUS_KEYS:
+        code = value.get(keys.get(name, ""))
+        if not _is_failure(code) or _has_rows(value, ""):
             continue
-        if plain not in _LOOSE_STATUS or len(value) == 1 or (_message_of(value) and len(value) <= 10):
+        if name not in _LOOSE_STATUS or len(value) == 1 or (_message_of(value) and len(value) <= 10):
             return _message(value)
     code = value.get(keys.get("code", ""))
     if keys.keys() <= {"message", "code", "data"} and "message" in keys and _is_number(code) and code not in (0, 200):
@@ -178,8 +174,8 @@ def _failed_status(value: _Members, keys: Mapping[str, str]) -> str | None:
 
 def _bare_message(value: _Members, keys: Mapping[str, str]) -> str | None:
     """`{"message": "Not Found", "documentation_url": …}`, `{"detail": "Not authenticated"}`."""
-    for plain in ("message", "detail", "msg"):
-        text = value.get(keys.get(plain, ""))
+    for name in ("message", "detail", "msg"):
+        text = value.get(keys.get(name, ""))
         if not isinstance(text, str) or len(value) > 3:
             continue
         if _REASONS.fullmatch(text.strip()) or "documentationurl" in keys:
@@ -187,10 +183,8 @@ def _bare_message(value: _Members, keys: Mapping[str, str]) -> str | None:
         if len(value) == 1 and text_fault(text):
             return text
     detail = value.get("detail")
-    if len(value) == 1 and isinstance(detail, list) and detail:
-        if all(isinstance(item, dict) and "msg" in item for item in detail):
-            return _message(value)
-    return None
+    listed = isinstance(detail, list) and detail and all(isinstance(item, dict) and "msg" in item for item in detail)
+    return _message(value) if listed and len(value) == 1 else None
 
 
 def _inner_fault(value: _Members, depth: int) -> str | None:
@@ -202,12 +196,12 @@ def _inner_fault(value: _Members, depth: int) -> str | None:
     return None
 
 
-# --- the message ---------------------------------------------------------------------------------------------------------
+# --- the message ---
 
 
 def _message_of(value: _Members) -> str | None:
     keys = _plain_keys(value)
-    for name in _MESSAGE_KEYS:
+    for name in MESSAGES:
         item = value.get(keys.get(name, ""))
         if isinstance(item, str) and item.strip():
             return item
@@ -217,12 +211,12 @@ def _message_of(value: _Members) -> str | None:
 def _message(value: _Members) -> str:
     """What a person would want to read of it: the message if there is one, else the object itself."""
     keys = _plain_keys(value)
-    for plain in keys:
-        item = value[keys[plain]]
-        if plain in _ERROR_KEYS and isinstance(item, str) and _says_error(item):
+    for name, key in keys.items():
+        item = value[key]
+        if name in ERRORS and isinstance(item, str) and _says_error(item):
             return item
-    for plain in ("error", "errors", "fault", "exception"):
-        item = value.get(keys.get(plain, ""))
+    for name in ("error", "errors", "fault", "exception"):
+        item = value.get(keys.get(name, ""))
         if _full(item) and item is not True:
             return _spoken(item, 0)
     return _message_of(value) or compact_json(dict(value), _LONGEST)

@@ -12,122 +12,9 @@ from typing import Any
 
 from .cells import compact_json, type_name
 from .lists import ListFacts, list_facts, rename
+from .vocabulary import CONTAINERS, ENTITY, META, PAYLOADS, SURE_CONTAINERS, plain
 
-CONTAINERS = (
-    "rows items data results result records value values nodes edges entries list docs documents hits matches features objects"
-    " elements response resources members series children content output body payload collection statuses issues rowdata"
-    " @graph lines table"
-).split()
-"""Names of members that hold rows, the likeliest first."""
 _RANK = {name: at for at, name in enumerate(CONTAINERS)}
-_PAYLOAD = frozenset(
-    "data result results response hits body payload output d resultset queryresult queryresponse content value search query page viewer".split()
-)
-_META = frozenset(
-    [
-        "total",
-        "count",
-        "size",
-        "page",
-        "pages",
-        "limit",
-        "offset",
-        "next",
-        "previous",
-        "prev",
-        "cursor",
-        "token",
-        "ok",
-        "success",
-        "status",
-        "message",
-        "error",
-        "errors",
-        "took",
-        "time",
-        "duration",
-        "query",
-        "start",
-        "startat",
-        "max",
-        "maxresults",
-        "kind",
-        "object",
-        "type",
-        "url",
-        "etag",
-        "expand",
-        "truncated",
-        "hasmore",
-        "nextpage",
-        "nextpagetoken",
-        "nextcursor",
-        "totalcount",
-        "totalresults",
-        "incompleteresults",
-        "perpage",
-        "pagesize",
-        "warnings",
-        "warning",
-        "meta",
-        "metadata",
-        "pagination",
-        "paging",
-        "info",
-        "code",
-        "statuscode",
-        "requestid",
-        "id",
-        "version",
-        "apiversion",
-        "name",
-        "self",
-        "links",
-        "_links",
-        "href",
-        "startindex",
-        "itemsperpage",
-        "columns",
-        "fields",
-        "schema",
-        "headers",
-        "isempty",
-        "isexact",
-        "database",
-        "queryname",
-        "private",
-        "allowexecutesql",
-        "queryms",
-        "sql",
-        "params",
-        "cachets",
-        "responsemetadata",
-        "extensions",
-        "messages",
-        "detail",
-        "tookms",
-        "timedout",
-        "shards",
-        "_shards",
-        "isfirst",
-        "islast",
-        "first",
-        "last",
-        "number",
-        "numberofelements",
-        "empty",
-        "sort",
-        "filter",
-        "filters",
-        "context",
-        "@odata.context",
-        "jsonrpc",
-        "timestamp",
-        "date",
-    ]
-)
-_ENTITY = frozenset({"name", "id", "title", "type", "kind", "url", "version"})
-"""Members that make an object a thing of its own, whatever lists it has."""
 _DEEPEST = 4
 _SAMPLE = 50
 _MANY = 200
@@ -187,10 +74,6 @@ def size(node: Any) -> int:
 
 def facts_of(node: Any, name: str) -> ListFacts:
     return node if isinstance(node, ListFacts) else list_facts(node, name)
-
-
-def plain(key: str) -> str:
-    return key.replace("_", "").replace("-", "").lower()
 
 
 def weight(node: Any, room: int = 4_000_000) -> int:
@@ -286,20 +169,20 @@ def _list_member(value: Mapping[str, Any]) -> Found | None:
 
 def _is_wrapper(value: Mapping[str, Any], tables: Sequence[str]) -> bool:
     """Is the object there for the first of these lists, or an entity that has lists?"""
-    best, rivals = tables[0], [key for key in tables[1:] if plain(key) not in _META]
-    others = [key for key in value if key != best and plain(key) not in _META]
+    best, rivals = tables[0], [key for key in tables[1:] if plain(key) not in META]
+    others = [key for key in value if key != best and plain(key) not in META]
     rank = _rank(best)
     if any(_rank(key) == rank for key in rivals):
         return False
-    if rivals and not _surely_rows(best) and weight(value[best]) < 3 * sum(weight(value[key]) for key in rivals):
+    if (
+        rivals
+        and plain(best) not in SURE_CONTAINERS
+        and weight(value[best]) < 3 * sum(weight(value[key]) for key in rivals)
+    ):
         return False
     if rank == len(CONTAINERS) or (rank >= _RANK["members"] and len(others) > 4):
         return _dominates(value, best, others)
     return len(others) <= 12
-
-
-def _surely_rows(key: str) -> bool:
-    return plain(key) in ("rows", "data", "results", "records")
 
 
 def _only_element(node: Any, key: str, value: Mapping[str, Any]) -> Found | None:
@@ -386,7 +269,7 @@ def _records(value: Mapping[str, Any]) -> Found | None:
 def _deeper(value: Mapping[str, Any], depth: int) -> Found | None:
     """The one member that leads on to rows."""
     objects = [key for key, node in value.items() if isinstance(node, dict) and node]
-    if not objects or any(is_list(node) and size(node) and plain(key) not in _META for key, node in value.items()):
+    if not objects or any(is_list(node) and size(node) and plain(key) not in META for key, node in value.items()):
         return None
     found = [(key, inner) for key in objects for inner in [find_rows(value[key], depth + 1)] if inner is not None]
     found = [
@@ -395,8 +278,8 @@ def _deeper(value: Mapping[str, Any], depth: int) -> Found | None:
     if len(found) != 1:
         return None
     key, inner = found[0]
-    others = [name for name in value if name != key and plain(name) not in _META]
-    payload = plain(key) in _PAYLOAD or _rank(key) < len(CONTAINERS)
+    others = [name for name in value if name != key and plain(name) not in META]
+    payload = plain(key) in PAYLOADS or _rank(key) < len(CONTAINERS)
     if not (len(value) == 1 or (payload and len(others) <= 6) or (len(others) <= 3 and _dominates(value, key, others))):
         return None
     return Found(inner.facts, (key, *inner.path), (value, *inner.wrappers), inner.source)
@@ -405,17 +288,17 @@ def _deeper(value: Mapping[str, Any], depth: int) -> Found | None:
 def empty_list(value: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The way to the empty list that is all this object has to offer, or None."""
     lists = [key for key, node in value.items() if is_list(node)]
-    if any(size(value[key]) for key in lists if plain(key) not in _META):
+    if any(size(value[key]) for key in lists if plain(key) not in META):
         return None
-    empty = sorted((key for key in lists if not size(value[key]) and plain(key) not in _META), key=_rank)
+    empty = sorted((key for key in lists if not size(value[key]) and plain(key) not in META), key=_rank)
     if empty:
         full = [key for key, node in value.items() if key not in empty and node not in (None, "", {}, [])]
-        rest = [key for key in full if plain(key) not in _META or plain(key) in _ENTITY]
-        if any(isinstance(value[key], dict) and plain(key) not in _META for key in rest):
+        rest = [key for key in full if plain(key) not in META or plain(key) in ENTITY]
+        if any(isinstance(value[key], dict) and plain(key) not in META for key in rest):
             return None
         return (empty[0],) if not rest or (_rank(empty[0]) < len(CONTAINERS) and len(rest) <= 3) else None
-    inner = [key for key, node in value.items() if isinstance(node, dict) and node and plain(key) in _PAYLOAD]
-    if len(inner) == 1 and all(plain(key) in _META for key in value if key != inner[0]):
+    inner = [key for key, node in value.items() if isinstance(node, dict) and node and plain(key) in PAYLOADS]
+    if len(inner) == 1 and all(plain(key) in META for key in value if key != inner[0]):
         way = empty_list(value[inner[0]])
         return None if way is None else (inner[0], *way)
     return None

@@ -10,19 +10,15 @@ _WHOLE = r"(?:\d{1,3}(?:[,. ']\d{3})+|\d+)"
 _NUMBER = re.compile(
     rf"[-+]?(?:[$€£¥] ?)?[-+]?(?:{_WHOLE}(?:[.,]\d+)?|[.,]\d+)(?:[eE][-+]?\d+)?(?: ?%|[KMGT]i?B?)?", re.ASCII
 )
+_CLOCK = r"\d\d?:\d\d(?::\d\d)?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _DATE = re.compile(
-    r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}(?: \d\d?:\d\d(?::\d\d)?(?: ?[AP]M)?)?"
-    r"|\d\d?:\d\d(?::\d\d)?(?:Z|[-+]\d\d:?\d\d)?|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* \d{1,2},? \d{4}|\d{4}/\d{1,2}/\d{1,2}(?: .*)?"
+    rf"\d{{4}}-\d\d(?:-\d\d)?(?:[T ]{_CLOCK}(?:[.,]\d+)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?"
+    rf"|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}}(?: {_CLOCK}(?: ?[AP]M)?)?|\d{{4}}/\d{{1,2}}/\d{{1,2}}(?: .{{0,30}})?"
+    rf"|{_CLOCK}(?:Z|[-+]\d\d:?\d\d)?|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}"
 )
 _WORDS = frozenset({"true", "false", "yes", "no", "null", "none", "na", "n/a", "nan", "inf"})
 _NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$]\w{0,80}")
-_SHAPES = str.maketrans(
-    {
-        **{c: "a" for c in "abcdefghijklmnopqrstuvwxyz"},
-        **{c: "A" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"},
-        **{c: "0" for c in "0123456789"},
-    }
-)
 _SAMPLE = 200
 
 
@@ -99,4 +95,4 @@ def _year_like(cell: str, full: Sequence[str]) -> bool:
 
 def _form(text: str) -> str:
     """`7d56b11` and `98198df` are alike: runs of letters and digits count as one."""
-    return re.sub(r"[aA0]+", "x", text.translate(_SHAPES))
+    return re.sub(r"[A-Za-z0-9]+", "x", text)

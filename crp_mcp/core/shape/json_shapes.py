@@ -11,28 +11,12 @@ from crp_mcp.core.model import Kind
 from .cells import to_value, type_name
 from .columns import Num
 from .faults import value_fault
-from .find_rows import Found, empty_list, find_rows, is_list, plain, size
+from .find_rows import Found, empty_list, find_rows, is_list, size
 from .lists import ListFacts, list_facts
 from .model import Column, Shape, Value
 from .partial import read_extent
+from .vocabulary import COUNTS, FIRST, plain
 
-_FIRST = (
-    "status",
-    "state",
-    "ok",
-    "success",
-    "error",
-    "code",
-    "message",
-    "id",
-    "name",
-    "title",
-    "key",
-    "type",
-    "kind",
-    "count",
-    "total",
-)
 _MOST_SCALARS = 60
 _MOST_MEMBERS = 60
 _NULL = Value("", "null")
@@ -188,15 +172,15 @@ def object_shape(value: Mapping[str, Any]) -> Shape:
             partial_why=why,
             scalars=tuple(list_scalars({k: v for k, v in value.items() if k != key})),
         )
-    extent = read_extent([dict(value)], 0) if any(plain(key) in ("truncated", "istruncated") for key in value) else None
+    cut = next((key for key in value if plain(key) in ("truncated", "istruncated") and value[key] is True), None)
     return Shape(
         Kind.OBJECT,
         "json_object",
         scalars=tuple(list_scalars(value)),
         members=tuple(_members(value)),
         key_count=len(value),
-        partial=extent is not None and extent.why is not None,
-        partial_why=extent.why if extent else None,
+        partial=cut is not None,
+        partial_why=f"{cut}: true" if cut is not None else None,
     )
 
 
@@ -207,33 +191,9 @@ def _single_list(value: Mapping[str, Any]) -> tuple[str, Shape] | None:
         return None
     others = [key for key in value if key != lists[0] and not is_list(value[key])]
     node = value[lists[0]]
-    if len(value) > 1 and not all(plain(key) in _COUNTS for key in others):
+    if len(value) > 1 and not all(plain(key) in COUNTS for key in others):
         return None
     return lists[0], list_shape(node if isinstance(node, ListFacts) else list_facts(node, lists[0]))
-
-
-_COUNTS = frozenset(
-    {
-        "total",
-        "count",
-        "totalcount",
-        "ok",
-        "success",
-        "status",
-        "error",
-        "truncated",
-        "hasmore",
-        "next",
-        "nextcursor",
-        "nextpagetoken",
-        "limit",
-        "offset",
-        "size",
-        "message",
-        "page",
-        "errors",
-    }
-)
 
 
 def list_scalars(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Value]]:
@@ -252,10 +212,10 @@ def _collect(value: Mapping[str, Any], prefix: str, depth: int, found: list[tupl
             if depth < 2 and len(item) <= 40:
                 _collect(item, f"{prefix}{key}.", depth + 1, found)
         elif not is_list(item):
-            rank = _FIRST.index(key.lower()) if key.lower() in _FIRST else len(_FIRST)
+            rank = FIRST.index(key.lower()) if key.lower() in FIRST else len(FIRST)
             found.append(
                 (
-                    rank + depth * 3 + (len(_FIRST) if item in (None, "") else 0),
+                    rank + depth * 3 + (len(FIRST) if item in (None, "") else 0),
                     len(found),
                     prefix + key,
                     to_value(item),

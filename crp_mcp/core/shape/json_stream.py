@@ -68,7 +68,7 @@ _NOTHING = object()
 
 
 class JsonReader:
-    """Feed the document in any pieces, then `finish()`. Afterwards `value`, `end`, `cut` and `broken` tell the result."""
+    """Feed the document in any pieces, then `finish()`; `value`, `end`, `cut` and `broken` then tell the result."""
 
     def __init__(self, long_text: Callable[[str], TextSink] | None = None, spine: str | None = None) -> None:
         """`long_text`: makes what takes long strings piece by piece (by member name). `spine`: the list at the top
@@ -355,7 +355,7 @@ class JsonReader:
             yield from self._have(size + 1)
             text = self._text(size)
             last = self._eof and size >= len(self._buffer) - self._pos
-            items, at, state, end = scan_items(text, last, most)
+            items, at, state, _ = scan_items(text, last, most)
             if items:
                 taken.items(items)
             self._advance(text[:at])
@@ -375,7 +375,7 @@ def _bytes(text: str, end: int) -> int:
 
 
 def scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, int]:
-    """Items from the beginning of `text`: (items, where the next begins, `more`|`end`|`cut`|`broken`, end of the last)."""
+    """Items `text` begins with: (items, where the next begins, `more`|`end`|`cut`|`broken`, end of the last)."""
     items: list[Any] = []
     start = _GAP.match(text)
     at = end = start.end() if start else 0

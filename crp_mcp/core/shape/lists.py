@@ -197,9 +197,12 @@ class ListCollector:
 
     def _columns(self, count: int) -> tuple[Column, ...] | None:
         objects, lists = self._kinds["object"], self._kinds["list"]
-        if objects and self._take_as == self._take_objects:
-            if objects >= _MOSTLY * count or (objects * 2 >= count and objects + self._kinds["null"] == count):
-                return self._stats.finish() or None
+        if (
+            objects
+            and self._take_as == self._take_objects
+            and (objects >= _MOSTLY * count or (objects * 2 >= count and objects + self._kinds["null"] == count))
+        ):
+            return self._stats.finish() or None
         if lists == count and self._widths and self._take_as == self._take_lists:
             (width, rows), *_ = self._widths.most_common(1)
             cells = sum(size * number for size, number in self._widths.items())

@@ -55,7 +55,7 @@ class Shape:
     partial: bool = False
     """The source says, or the bytes show, that this is not all of it."""
     partial_why: str | None = None
-    """The marker in words of ours and literals of the payload: `has_more: true`, `showing first 15 rows`, `cut at the end`."""
+    """The marker, in words of ours and literals of the payload: `has_more: true`, `showing first 15 rows`."""
     columns: tuple[Column, ...] | None = None
     path: str | None = None
     """Where the rows stand in a wrapped result (`data.items`); None when they are the payload's root."""
@@ -71,7 +71,9 @@ class Shape:
     tail: tuple[tuple[Value, ...], ...] = ()
     """Last items of a list."""
     text: Mapping[str, Any] = field(default_factory=dict)
-    """For text and errors: first_sentence, headings, entities, lines, words, levels, first_error, last_error, head, tail, message."""
+    """For text and errors: first_sentence, headings, entities, lines, words, chars, levels, first_error, last_error,
+    head, tail, message. For others: around (lines around the rows), noise_lines, ragged_rows, item_types, mime, bytes.
+    """
     row_index: tuple[tuple[int, int], ...] = ()
     """Sparse (row number, byte offset in the payload) where rows are byte spans of it."""
     blocks: tuple[tuple[int, Shape], ...] = ()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from crp_mcp.core.model import Kind
 
 from .cells import NotJson, load_json
-from .json_shapes import table_shape
 from .find_rows import Found
+from .json_shapes import table_shape
 from .lists import ListCollector
 from .model import Shape
 from .typed_rows import BlockLiterals, RowForm, decode_block
 
 _SAMPLE = 60
-_EVENT = re.compile(rb"(?:data|event|id|retry|:)\s?:?")
 
 
 def looks_like_lines(head: bytes, *, whole: bool) -> bool:
@@ -68,7 +67,7 @@ class LineRows:
             lines = self._plain(lines, chunk)
         self.rows += len(lines)
 
-    def _plain(self, lines: Sequence[bytes], chunk: bytes) -> Sequence[bytes]:
+    def _plain(self, lines: list[bytes], chunk: bytes) -> list[bytes]:
         items = decode_block(chunk)
         if items is None or len(items) != len(lines) or not all(isinstance(item, dict | list) for item in items):
             lines = self._sorted_out(lines)
@@ -94,13 +93,7 @@ class LineRows:
             return Shape(Kind.LIST, "ndjson", rows=facts.count, text={"item_types": dict(facts.kinds)})
         shape = table_shape(Found(facts, (), (), "ndjson"))
         notes = {"noise_lines": self.noise, "around": self.around} if self.noise else {}
-        return _with(shape, notes)
-
-
-def _with(shape: Shape, notes: dict[str, object]) -> Shape:
-    from dataclasses import replace
-
-    return replace(shape, text={**shape.text, **notes}) if notes else shape
+        return replace(shape, text={**shape.text, **notes})
 
 
 def event_stream(text: str) -> str | None:

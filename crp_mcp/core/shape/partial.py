@@ -12,129 +12,7 @@ from typing import Any
 
 from .cells import compact_json
 from .columns import Num
-
-_CUT = frozenset(
-    {
-        "truncated",
-        "istruncated",
-        "incomplete",
-        "incompleteresults",
-        "hasmore",
-        "hasnextpage",
-        "hasnext",
-        "morepages",
-        "moreavailable",
-        "moreresults",
-        "moreresultsavailable",
-        "partial",
-        "limitreached",
-        "rowlimitreached",
-        "limitexceeded",
-        "exceededlimit",
-        "cutoff",
-    }
-)
-_NEXT = frozenset(
-    {
-        "nextcursor",
-        "nextpagetoken",
-        "nextpage",
-        "nexttoken",
-        "nextmarker",
-        "nextlink",
-        "nexturl",
-        "nextoffset",
-        "nextpageurl",
-        "next",
-        "continue",
-        "continuationtoken",
-        "odata.nextlink",
-        "@odata.nextlink",
-        "nextcontinuationtoken",
-        "nextkey",
-        "lastevaluatedkey",
-        "marker",
-        "paginationtoken",
-        "nextrecordsurl",
-        "nexturi",
-    }
-)
-_TOTAL = frozenset(
-    {
-        "total",
-        "totalcount",
-        "totalresults",
-        "totalsize",
-        "totalitems",
-        "totalrows",
-        "totalrecords",
-        "totalhits",
-        "totalelements",
-        "numfound",
-        "counttotal",
-        "recordstotal",
-        "totalmatches",
-        "resultcount",
-        "resultscount",
-        "totalnumber",
-        "totalavailable",
-        "@odata.count",
-        "filteredtablerowscount",
-        "rowsbeforelimitatleast",
-        "nbhits",
-        "totalentries",
-        "numresults",
-        "hitcount",
-        "matchcount",
-        "totalissues",
-        "totalfiles",
-        "rowcount",
-    }
-)
-_COUNT = frozenset({"count", "size", "hits", "found", "matched", "results", "rows"})
-_LIMIT = frozenset(
-    {
-        "limit",
-        "maxresults",
-        "pagesize",
-        "perpage",
-        "maxrows",
-        "rowlimit",
-        "cap",
-        "maxitems",
-        "pagelimit",
-        "maxrecords",
-        "hitsperpage",
-        "resultsperpage",
-        "itemsperpage",
-        "pagelength",
-        "maxcount",
-    }
-)
-_REMAINING = frozenset({"remainingitemcount", "remaining", "remainingcount", "omitted", "omittedcount", "skippedrows"})
-_NESTED = frozenset(
-    {
-        "metadata",
-        "meta",
-        "pagination",
-        "paging",
-        "pageinfo",
-        "responsemetadata",
-        "links",
-        "_links",
-        "page",
-        "cursor",
-        "cursors",
-        "total",
-        "hits",
-        "info",
-        "query",
-        "resultinfo",
-        "responseheader",
-        "searchmetadata",
-        "searchinformation",
-    }
-)
+from .vocabulary import COUNT, LAST, LIMIT, NEXT, PAGES, REMAINING, TOTAL, TRUNCATED, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,23 +29,16 @@ def read_extent(wrappers: Sequence[dict[str, Any]], rows: int) -> Extent:
     why: str | None = None
     limit: str | None = None
     for key, value in _facts(wrappers):
-        plain = key.replace("_", "").replace("-", "").lower()
-        number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        if (
-            number is None
-            and isinstance(value, str)
-            and not isinstance(value, Num)
-            and re.fullmatch(r"\d{1,15}", value)
-        ):
-            number = int(value)
-        if (plain in _CUT and value in (True, "true", "True")) or (plain in _NEXT and _is_pointer(value)):
+        name = plain(key)
+        number = _as_count(value)
+        if _says_more(name, value):
             why = why or _said(key, value)
         elif number is not None:
-            if plain in _TOTAL or (plain in _COUNT and number > rows):
-                total = number if total is None or (number >= rows and plain in _TOTAL) else total
-            elif plain in _REMAINING and number > 0:
+            if name in TOTAL or (name in COUNT and number > rows):
+                total = number if total is None or (number >= rows and name in TOTAL) else total
+            elif name in REMAINING and number > 0:
                 total, why = rows + number, why or _said(key, value)
-            elif plain in _LIMIT and number == rows and rows > 0:
+            elif name in LIMIT and number == rows and rows > 0:
                 limit = _said(key, value)
     if total is not None and total < rows:
         total = None
@@ -181,13 +52,27 @@ def read_extent(wrappers: Sequence[dict[str, Any]], rows: int) -> Extent:
 def _facts(wrappers: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Any]]:
     for wrapper in wrappers:
         for key, value in wrapper.items():
-            if isinstance(value, dict) and key.replace("_", "").replace("-", "").lower() in _NESTED:
+            if isinstance(value, dict) and plain(key) in PAGES:
                 if key.lower() == "total" and "value" in value:
                     yield "total", value["value"]
                 else:
                     yield from ((inner, item) for inner, item in value.items() if not isinstance(item, dict | list))
             elif not isinstance(value, list):
                 yield key, value
+
+
+def _as_count(value: Any) -> int | None:
+    if isinstance(value, str) and not isinstance(value, Num) and re.fullmatch(r"\d{1,15}", value):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _says_more(name: str, value: Any) -> bool:
+    if name in TRUNCATED:
+        return value is True or value in ("true", "True")
+    if name in LAST:
+        return value is False or value in ("false", "False")
+    return name in NEXT and _is_pointer(value)
 
 
 def _is_pointer(value: Any) -> bool:
@@ -205,19 +90,30 @@ def _said(key: str, value: Any) -> str:
     return f"{key}: {text[:80]}"
 
 
+_NUMBER = r"\d[\d,]*"
+_ROWS = "rows?|results?|records?|items?|lines?|entries|matches|files?|messages?"
 _SHOWN_OF = re.compile(
-    r"(?i)\b(?:showing|displaying|shown|returned|returning|listing|results?|rows?|records?|items?|page|first|top|limited to)\b[^.\n]{0,30}?\b(?P<a>\d[\d,]*)(?:\s*(?:-|–|to)\s*(?P<b>\d[\d,]*))?\s+(?:\w+\s+){0,2}?(?:of|out of|from|/)\s+(?:about |approximately |a total of |the )?(?P<total>\d[\d,]*)\b"
+    r"\b(?:showing|displaying|shown|returned|returning|listing|results?|rows?|records?|items?|page|first|top"
+    rf"|limited to)\b[^.\n]{{0,30}}?\b(?P<a>{_NUMBER})(?:\s*(?:-|–|to)\s*(?P<b>{_NUMBER}))?\s+(?:\w+\s+){{0,2}}?"
+    rf"(?:of|out of|from|/)\s+(?:about |approximately |a total of |the )?(?P<total>{_NUMBER})\b",
+    re.I,
 )
 _SHOWN_FIRST = re.compile(
-    r"(?i)\b(?:showing|displaying|shown|returning|limited to|only)\b[^.\n]{0,30}?\b(?:first|top|last|only)?\s*(?P<n>\d[\d,]*)\s+(?:\w+\s+){0,2}?(?:rows?|results?|records?|items?|lines?|entries|matches|files?|messages?)\b"
+    r"\b(?:showing|displaying|shown|returning|limited to|only)\b[^.\n]{0,30}?\b(?:first|top|last|only)?\s*"
+    rf"{_NUMBER}\s+(?:\w+\s+){{0,2}}?(?:{_ROWS})\b",
+    re.I,
 )
 _MORE = re.compile(
-    r"(?i)(?:^|[\s(\[<.…])(?:(?:and|\+)\s*)?(?P<n>\d[\d,]*)\s+(?:more|additional|other|further|remaining)\s+(?:lines?|rows?|results?|records?|items?|entries|files?|matches|characters|chars|bytes|messages?|above|below|not shown|elements?)\b[^\n]{0,30}"
+    rf"(?:^|[\s(\[<.…])(?:(?:and|\+)\s*)?{_NUMBER}\s+(?:more|additional|other|further|remaining)\s+"
+    rf"(?:{_ROWS}|characters|chars|bytes|above|below|not shown|elements?)\b[^\n]{{0,30}}",
+    re.I,
 )
 _CUT_WORDS = re.compile(
-    r"(?i)(?:\b(?:output|content|results?|response|text|file|data|list|log|message|rows?|table)\b[^.\n]{0,30}\btruncated\b|[\[(<.…]\s*truncated\b|\btruncated (?:after|at|to|because|due|output|for)\b|\bmore (?:results|rows|content|items|pages) (?:are |is )?available\b|\bcontent truncated\b)"
+    r"\b(?:output|content|results?|response|text|file|data|list|log|message|rows?|table)\b[^.\n]{0,30}\btruncated\b"
+    r"|[\[(<.…]\s*truncated\b|\btruncated (?:after|at|to|because|due|output|for)\b"
+    r"|\bmore (?:results|rows|content|items|pages) (?:are |is )?available\b",
+    re.I,
 )
-_ELLIPSIS = re.compile(r"(?m)^\s*(?:\.{3}|…)\s*(?:\(?\d+ more.*)?$")
 
 
 def text_extent(lines: Sequence[str], rows: int | None) -> Extent:

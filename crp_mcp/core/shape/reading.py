@@ -16,7 +16,6 @@ from .delimited import read_delimited
 from .embedded import Embedded, fenced_blocks, find_embedded, without_fences
 from .fault_texts import text_fault
 from .faults import value_fault
-from .find_rows import plain
 from .json_shapes import error_shape, list_shape, object_shape, shape_json
 from .json_stream import JsonReader, read_stream
 from .lists import ListFacts, list_facts
@@ -28,6 +27,7 @@ from .records import read_pairs, read_records
 from .ruled import count_ruled, read_ruled
 from .text_tables import text_table_shape
 from .texts import text_facts
+from .vocabulary import QUIET, plain
 
 _DEPTH = 3
 _SMALL_JSON = 65_536
@@ -94,7 +94,7 @@ def shape_body(body: bytes, depth: int = 0) -> Shape:
     return _as_python(text, depth) or _as_text(text, text.strip("\ufeff \t\r\n\f\v\x00"), depth)
 
 
-# --- JSON ---------------------------------------------------------------------------------------------------------------
+# --- JSON ---
 
 
 def _as_json(body: bytes, bare: bytes, depth: int) -> Shape | None:
@@ -119,12 +119,8 @@ def _as_json(body: bytes, bare: bytes, depth: int) -> Shape | None:
 
 def cut_shape(value: Any, depth: int) -> Shape | None:
     """A document that ends too early: what there is of it, never as if it were all."""
-    if isinstance(value, str):
-        if not value.lstrip()[:1] in ("{", "["):
-            return None
-    elif not isinstance(value, ListFacts) and not value:
-        return None
-    elif isinstance(value, ListFacts) and not value.count:
+    something = value.lstrip()[:1] in ("{", "[") if isinstance(value, str) else bool(value)
+    if not something or (isinstance(value, ListFacts) and not value.count):
         return None
     shape = shape_value(value, depth)
     return shape if shape.kind is Kind.ERROR else replace(shape, partial=True, partial_why=_CUT)
@@ -184,27 +180,9 @@ def shape_value(value: Any, depth: int = 0) -> Shape:
     return shape_json(value)
 
 
-_QUIET = frozenset(
-    {
-        "error",
-        "status",
-        "ok",
-        "success",
-        "message",
-        "code",
-        "type",
-        "jsonrpc",
-        "id",
-        "statuscode",
-        "mimetype",
-        "encoding",
-    }
-)
-
-
 def _payload_text(value: Mapping[str, Any]) -> str | None:
     """The one member that holds the answer, where that is a text."""
-    full = [key for key, item in value.items() if item not in (None, "", [], {}) and plain(key) not in _QUIET]
+    full = [key for key, item in value.items() if item not in (None, "", [], {}) and plain(key) not in QUIET]
     full = full or [key for key, item in value.items() if type(item) is str and item and len(item) > 40]
     if len(full) != 1 or len(value) > 8:
         return None
@@ -242,7 +220,7 @@ def _as_lines(body: bytes) -> Shape:
     return rows.shape()
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text ---
 
 
 def _as_python(text: str, depth: int) -> Shape | None:
@@ -260,7 +238,8 @@ _NOTHING = re.compile(
     r"(?i)\W*(?:(?:no|zero|0)\s+(?:\w+\s+){0,4}?(?:found|matched|returned|available|match(?:es)?|results?|rows?|records?|items?"
     r"|data|entries|documents?|hits|files?|output|content)\b[^\n]{0,100}|nothing (?:found|to show|matched)"
     r"|(?:query|search|request)?\s*(?:returned|found|got)\s+(?:no|0|zero)\b[^\n]{0,80}"
-    r"|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
+    r"|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a"
+    r"|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
 )
 _NOT_NOTHING = re.compile(r"(?i)\b(?:errors?|problems?|warnings?|such|longer|need|changes?)\b")
 
@@ -309,29 +288,25 @@ def _as_events(text: str) -> Shape | None:
     return step(replace(shape, unwrapped=("event stream", *shape.unwrapped)), "events") if shape.kind in _DATA else None
 
 
+_FENCED = frozenset({"", "json", "jsonl", "ndjson", "json5", "jsonc", "csv", "tsv", "text", "txt", "markdown", "md"})
+
+
 def _unfenced(text: str, depth: int) -> Shape | None:
     """The one fenced block with data in it, where it is most of the text."""
     if "```" not in text and "~~~" not in text:
         return None
-    found = []
-    for number, (language, content) in enumerate(fenced_blocks(text)):
-        if language in ("", "json", "jsonl", "ndjson", "json5", "jsonc", "csv", "tsv", "text", "txt", "markdown", "md"):
-            shape = shape_text(content, depth + 1)
-            if (
-                shape.kind in _DATA
-                and not (shape.kind is Kind.ERROR and language not in ("json", ""))
-                and shape.source not in ("key_value", "lines")
-            ):
-                found.append((step(shape, "fence", number), content))
-    if len(found) != 1:
-        return None
-    shape, content = found[0]
+    blocks = [(number, *block) for number, block in enumerate(fenced_blocks(text)) if block[0] in _FENCED]
+    shapes = [(number, content, shape_text(content, depth + 1)) for number, _, content in blocks]
+    found = [(number, content, shape) for number, content, shape in shapes if _is_data(shape)]
     around = without_fences(text).strip()
-    if len(around) > max(600, len(content)):
+    if len(found) != 1 or len(around) > max(600, len(found[0][1])):
         return None
-    if shape.kind is Kind.ERROR and shape.source == "text_error":
-        return None
-    return remarked(replace(shape, unwrapped=("fenced", *shape.unwrapped)), around.splitlines())
+    number, _, shape = found[0]
+    return remarked(step(replace(shape, unwrapped=("fenced", *shape.unwrapped)), "fence", number), around.splitlines())
+
+
+def _is_data(shape: Shape) -> bool:
+    return shape.kind in _DATA and shape.source not in ("key_value", "text_error")
 
 
 def _wrapped(found: Embedded, depth: int) -> Shape:

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from .text_tables import TextTable
 
 _MARK = re.compile(
-    r"\s*(?:-\[ RECORD (\d+) \][-+]*|\*{3,} ?(\d+)\. row ?\*{3,}|(\d+)\. row:?|(?:#+ )?(?:record|row|item|result|entry)\s*#?\s*(\d+)\s*[:.)]?|-{3,} ?(?:record|row|item|result) #?(\d+) ?-{3,})\s*",
+    r"\s*(?:-\[ RECORD \d+ \][-+]*|\*{3,} ?\d+\. row ?\*{3,}|\d+\. row:?"
+    r"|(?:#+ )?(?:record|row|item|result|entry)\s*#?\s*\d+\s*[:.)]?"
+    r"|-{3,} ?(?:record|row|item|result) #?\d+ ?-{3,})\s*",
     re.I,
 )
 _KEY = re.compile(r"(\s*)([^\W\d_][\w .()/%#*@&'\"\[\]-]{0,60}?|_\w{0,40})(\s*)( \| ?|\|$|: ?|:$| = |=$)(.*)", re.S)
 _FOOTER = re.compile(
-    r"\(\d+ rows?\)|(?:result|total|showing|rows?|found|count)\b.{0,120}|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
+    r"\(\d+ rows?\)|(?:result|total|showing|rows?|found|count)\b.{0,120}"
+    r"|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
     re.I,
 )
-_MOST_BLOCKS = 2_000_000
 
 
 def read_records(text: str) -> TextTable | None:
@@ -36,7 +38,7 @@ def _marked(lines: Sequence[str], marks: Sequence[int]) -> TextTable | None:
     rows: list[dict[str, str]] = []
     around = [line.strip() for line in lines[: marks[0]] if line.strip()]
     for start, end in zip(marks, [*marks[1:], len(lines)], strict=True):
-        block = [line for line in lines[start + 1 : end]]
+        block = list(lines[start + 1 : end])
         while block and (not block[-1].strip() or (end == len(lines) and _is_footer(block))):
             line = block.pop()
             if line.strip():

@@ -10,6 +10,7 @@ from typing import Any
 from .aligned import read_aligned
 from .cells import NotJson, load_json
 from .columns import Num
+from .csv_stream import CsvBlocks
 from .delimited import Dialect, read_rows
 from .embedded import fenced_blocks
 from .json_stream import BLOCK, read_stream, scan_items
@@ -47,7 +48,7 @@ def rows_at(
     return list(islice(_all_rows(read(0, size), shape), offset, offset + limit))
 
 
-# --- by the index -------------------------------------------------------------------------------------------------------
+# --- by the index ---
 
 
 def _from_index(read: Callable[[int, int], bytes], size: int, shape: Shape, start: int) -> Iterator[tuple[Cell, ...]]:
@@ -56,15 +57,12 @@ def _from_index(read: Callable[[int, int], bytes], size: int, shape: Shape, star
     if shape.source == "ndjson":
         items = _lines(_pieces(read, size, at))
     elif shape.source in ("csv", "tsv", "delimited"):
-        yield from islice(_text_cells(_csv_from(read, size, at, shape), shape), start - row, _left(shape, start))
+        cells = _text_cells(_csv_from(read, size, at, shape), shape)
+        yield from islice(cells, start - row, None if shape.rows is None else max(0, shape.rows - row))
         return
     else:
         items = scan_list(read, size, at)
     yield from islice(_as_rows(items, shape), skipped, None)
-
-
-def _left(shape: Shape, start: int) -> int | None:
-    return None if shape.rows is None else None
 
 
 def _pieces(read: Callable[[int, int], bytes], size: int, at: int) -> Iterator[bytes]:
@@ -109,8 +107,6 @@ def scan_list(read: Callable[[int, int], bytes], size: int, at: int) -> Iterator
 
 
 def _csv_from(read: Callable[[int, int], bytes], size: int, at: int, shape: Shape) -> Iterator[list[str]]:
-    from .csv_stream import CsvBlocks
-
     blocks = CsvBlocks(_dialect(shape))
     while at < size:
         piece = read(at, min(BLOCK, size - at))
@@ -119,7 +115,7 @@ def _csv_from(read: Callable[[int, int], bytes], size: int, at: int, shape: Shap
     yield from blocks.finish()
 
 
-# --- by the recipe ------------------------------------------------------------------------------------------------------
+# --- by the recipe ---
 
 
 def _all_rows(payload: bytes, shape: Shape) -> Iterator[tuple[Cell, ...]]:
@@ -144,16 +140,17 @@ def _enter(body: bytes, step: Sequence[Any]) -> bytes:
         return str(_document(body)[step[1]]).encode("utf-8", "surrogatepass")
     if kind == "block":
         block = _document(body)["content"][step[1]]
-        return str(block.get("text", block.get("resource", {}).get("text"))).encode("utf-8", "surrogatepass")
+        text = block["text"] if "text" in block else block["resource"]["text"]
+        return str(text).encode("utf-8", "surrogatepass")
     text = body.decode("utf-8", "replace")
     if kind == "python":
         return (python_to_json(text) or "").encode("utf-8", "surrogatepass")
     if kind == "events":
         return (event_stream(text) or "").encode()
     if kind == "fence":
-        return fenced_blocks(text)[step[1]][1].encode()
+        return fenced_blocks(text)[int(step[1])][1].encode()
     if kind == "at":
-        return text[step[1] :].encode()
+        return text[int(step[1]) :].encode()
     return body
 
 

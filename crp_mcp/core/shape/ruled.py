@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from .text_tables import TextTable, named
 
-_BOX = "─━│┃┄┅┆┇┈┉┊┋┌┍┎┏┐┑┒┓└┕┖┗┘┙┚┛├┝┞┟┠┡┢┣┤┥┦┧┨┩┪┫┬┭┮┯┰┱┲┳┴┵┶┷┸┹┺┻┼┽┾┿╀╁╂╃╄╅╆╇╈╉╊╋═║╒╓╔╕╖╗╘╙╚╛╜╝╞╟╠╡╢╣╤╥╦╧╨╩╪╫╬╭╮╯╰╴╵╶╷╸╹╺╻╼╽╾╿"
+_BOX = "\u2500-\u257f"
+"""Box-drawing characters, as a range of a character class."""
 _BARS = "│┃║┆┇┊┋╎╏|"
 _MARKDOWN = re.compile(r"\s*\|?\s*:?-+:?\s*(?:[|+]\s*:?-+:?\s*)*\|?\s*")
 _PSQL = re.compile(r"\s*[-─]+(?:[+┼][-─]+)*\s*")
@@ -20,7 +21,8 @@ _GRID = re.compile(r"\s*[+|](?:[-=:]+[+|])+\s*")
 _BOX_RULE = re.compile(rf"\s*[{_BOX}]+(?:[ {_BOX}]*[{_BOX}])?\s*")
 _DASHES = re.compile(r"\s*(?:-{2,}|={2,})(?:\s+(?:-{2,}|={2,}))*\s*")
 _COUNT = re.compile(
-    r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}|\[(\d+) rows x \d+ columns\]|Rows: (\d+)",
+    r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}"
+    r"|\[(\d+) rows x \d+ columns\]|Rows: (\d+)",
     re.I,
 )
 _SHAPE = re.compile(r"shape: \((\d[\d_,]*), ?\d+\)")
@@ -97,11 +99,11 @@ def _find(lines: Sequence[str]) -> list[_Region]:
 def _region_at(lines: Sequence[str], at: int) -> _Region | None:
     line = lines[at]
     bare = line.strip()
-    if len(bare) < 3 or (bare[0] not in "|+-=:" and bare[0] not in _BOX):
+    if len(bare) < 3 or (bare[0] not in "|+-=:" and not _is_box(bare[0])):
         return None
     if bare[0] == "+" and "|" not in bare and _GRID.fullmatch(line):
         return _boxed(lines, at, "grid", _GRID, "|")
-    if bare[0] in _BOX and _BOX_RULE.fullmatch(line) and not set(bare) <= {"─"} | {"━"} | {"═"}:
+    if _is_box(bare[0]) and _BOX_RULE.fullmatch(line) and not set(bare) <= {"─"} | {"━"} | {"═"}:
         if "┼" in bare and at and bare[0] in "─━" and "│" in lines[at - 1]:
             return _psql(lines, at)
         return _boxed(lines, at, "box", _BOX_RULE, _BARS)
@@ -116,7 +118,11 @@ def _region_at(lines: Sequence[str], at: int) -> _Region | None:
     return _columns(lines, at) if _DASHES.fullmatch(line) else None
 
 
-# --- Markdown -------------------------------------------------------------------------------------------------------
+def _is_box(char: str) -> bool:
+    return "\u2500" <= char <= "\u257f"
+
+
+# --- Markdown ---
 
 _PIPE = re.compile(r"(?<!\\)\|")
 
@@ -147,11 +153,11 @@ def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
     return region
 
 
-# --- psql -----------------------------------------------------------------------------------------------------------
+# --- psql ---
 
 
 def _psql(lines: Sequence[str], rule: int) -> _Region | None:
-    """Aligned output: a header over `---+---`, rows, `(n rows)`; a cell with more lines ends each but the last in `+`."""
+    """Aligned output: a header over `---+---`, rows, `(n rows)`; cells of many lines end each but the last in `+`."""
     marks = lines[rule].strip()
     cross, bar = ("┼", "│") if "┼" in marks else ("+", "|")
     width = marks.count(cross) + 1
@@ -212,7 +218,7 @@ def _columns_of(text: str) -> int:
     )
 
 
-# --- grids and boxes ------------------------------------------------------------------------------------------------
+# --- grids and boxes ---
 
 
 def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str], bars: str) -> _Region | None:
@@ -264,7 +270,7 @@ def _joined(group: list[list[str]], glue: str = "\n") -> list[str]:
     return [glue.join(row[at] for row in group if at < len(row) and row[at]) for at in range(width)]
 
 
-# --- columns over dashes --------------------------------------------------------------------------------------------
+# --- columns over dashes ---
 
 
 def _columns(lines: Sequence[str], rule: int) -> _Region | None:

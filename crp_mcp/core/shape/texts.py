@@ -41,14 +41,17 @@ _WORD = {
 }
 _ALARMS = frozenset({"FATAL", "CRITICAL", "PANIC", "ERROR", "FAILED"})
 _ALARM_LINE = re.compile(
-    r"(?m)^.{0,200}?(?:\b[A-Za-z]*(?:Error|Exception)\b\s*[:(]|\berror:|\bError - |\bfatal:|\bpanic:|Traceback \(most).{0,300}"
+    r"(?m)^.{0,200}?(?:\b[A-Za-z]*(?:Error|Exception)\b\s*[:(]|\b(?:error|fatal|panic):|\bError - "
+    r"|Traceback \(most).{0,300}"
 )
 _ALARM_HINTS = ("rror", "xception", "fatal:", "panic:", "Traceback")
 _HEADING = re.compile(r"(?m)^(#{1,6}[ \t]+\S.{0,150}|={3,} ?\S.{0,100}? ?={3,})[ \t#]*$")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s\"')\]]|$)")
 _ENTITY = re.compile(
-    r"https?://[^\s<>\"'`)\]}]{3,200}|[\w.+-]{1,64}@[\w-]+\.[\w.-]{2,60}|(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@+-]{1,80}){2,12}"
-    r"|\b[A-Z][a-z]{1,30}(?: (?:[A-Z][a-z]{1,30}|[A-Z]\.|of|and|de|van|von)){0,3} [A-Z][a-z]{1,30}\b|\b[A-Z]{2,10}-\d{1,8}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b"
+    r"https?://[^\s<>\"'`)\]}]{3,200}|[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{2,60}"
+    r"|(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@+-]{1,80}){2,12}"
+    r"|\b[A-Z][a-z]{1,30}(?: (?:[A-Z][a-z]{1,30}|[A-Z]\.|of|and|de|van|von)){0,3} [A-Z][a-z]{1,30}\b"
+    r"|\b[A-Z]{2,10}-\d{1,8}\b|\b[A-Z][a-z]{1,30}(?:[A-Z][a-z]{1,30}){1,6}\b"
 )
 _HEAD_CHARS = 65_536
 _TAIL_CHARS = 4_000

@@ -114,11 +114,13 @@ def _annotation(seen: set[type]) -> Any:
     for kind in (bool, int, float, str):
         if kind in kinds:
             annotation = kind if annotation is None else annotation | kind
-    return annotation | None if annotation is not None and type(None) in kinds else annotation
+    if annotation is None or type(None) not in kinds:
+        return annotation
+    return annotation | None
 
 
 def decode_block(chunk: bytes) -> list[Any] | None:
-    """The items of a block with numbers as floats where they have fractions; None where it is no block of whole items."""
+    """The items of a block, fractions as floats; None where it is no block of whole items."""
     try:
         return _decode_plain(b"[" + chunk + b"]")  # type: ignore[no-any-return]
     except _FAILURES:
