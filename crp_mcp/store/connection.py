@@ -22,8 +22,8 @@ PAGE_SIZE = 4096
 WAL_KEEP = 4 * 1024 * 1024
 """Bytes the log file keeps once it has been copied and starts again; more is cut off."""
 _MAGIC = b"SQLite format 3\x00"
-_EAGER = 0.2
-"""Seconds of asking often before asking less often."""
+_PATIENCE_MS = 18
+"""SQLite's own wait for a lock: it asks after 1, 3, 8 and 18 ms; beyond that it would sleep longer and longer."""
 _SECOND_LOOK = 0.1
 """Seconds after which a file that looked wrong is looked at again."""
 _OLDEST_SQLITE = (3, 37, 0)  # STRICT tables, RETURNING, generated columns
@@ -120,7 +120,7 @@ def prepare(path: Path, *, create: bool, busy_seconds: float) -> None:
 def _bring_up(path: Path, busy_seconds: float) -> None:
     """Make the store at `path` current: any number of processes may do so at once. An existing one is migrated."""
     deadline = time.monotonic() + busy_seconds
-    with named(path), closing(_connect(path, busy_seconds)) as db:
+    with named(path), closing(connect(path, busy_seconds)) as db:
         _retry(lambda: _lay_out(db), deadline)
         with write(db, path, busy_seconds):
             schema.migrate(db)
@@ -149,7 +149,8 @@ def _retry(step: Callable[[], None], deadline: float) -> None:
             time.sleep(0.005)
 
 
-def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    """Return a connection set up for this store's ways."""
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
         raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 or newer is needed: use a newer Python")
     # `timeout` is the busy timeout: set before anything else, the switch to WAL included.
@@ -160,6 +161,9 @@ def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute(f"PRAGMA journal_size_limit = {WAL_KEEP}")
         db.execute("PRAGMA temp_store = MEMORY")  # content must not spill into temporary files
+        # The first look at the file waits long: the last process to leave may be copying the log. From then on this
+        # connection holds its share of the file, and only writers can be in the way.
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
     except BaseException:
         db.close()
         raise
@@ -194,7 +198,8 @@ class Connections:
             if self._closed:
                 raise StoreError(f"store {self.path}: already closed")
             with named(self.path):
-                slot = _Slot(_connect(self.path, self.busy_seconds))
+                slot = _Slot(connect(self.path, self.busy_seconds))
+                slot.db.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
             self._local.slot = slot
             with self._lock:
                 self._slots.add(slot)
@@ -231,28 +236,22 @@ def write(db: sqlite3.Connection, path: Path, busy_seconds: float) -> Iterator[s
 
 
 def _begin(db: sqlite3.Connection, path: Path, busy_seconds: float) -> None:
-    """Take the write lock, asking again every millisecond or so: SQLite's own waiting soon sleeps for 25 to 100 ms."""
-    db.execute("PRAGMA busy_timeout = 0")
+    """Take the write lock, asking again every few milliseconds: each attempt waits `_PATIENCE_MS` by itself."""
     began = 0.0
-    try:
-        while True:
-            try:
-                db.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if not _is_busy(error):
-                    raise
-                now = time.monotonic()
-                began = began or now
-                if now - began >= busy_seconds:
-                    raise StoreBusy(
-                        f"store {path}: another process kept it locked for more than {busy_seconds:g} s; nothing was "
-                        "stored, try again"
-                    ) from error
-                jitter = (time.perf_counter_ns() & 1023) / 1e6  # so that two waiters do not keep step
-                time.sleep((0.0005 if now - began < _EAGER else 0.005) + jitter)
-    finally:
-        db.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
+    while True:
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+            now = time.monotonic()
+            began = began or now
+            if now - began >= busy_seconds:
+                raise StoreBusy(
+                    f"store {path}: another process kept it locked for more than {busy_seconds:g} s; nothing was "
+                    "stored, try again"
+                ) from error
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:

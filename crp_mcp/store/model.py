@@ -196,6 +196,11 @@ class Checkpointed:
     frames: int
     copied: int
 
+    @classmethod
+    def of(cls, row: Sequence[int]) -> Checkpointed:
+        """From the row SQLite answers with."""
+        return cls(bool(row[0]), row[1], row[2])
+
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:

@@ -20,12 +20,8 @@ _SHARED = tuple(field.name for field in fields(Entry) if field.name in {f.name f
 def capture(db: sqlite3.Connection, draft: CaptureDraft, payload: WrittenPayload, seal: SealEntry) -> Entry:
     """Store one entry with its payload, records and receipt."""
     where = scopes.ensure_conversation(db, draft.scope, draft.created_at, draft.host_key)
-    scratch_id = draft.scratch_id
-    if scratch_id is None:
-        seq, number = numbers.next_of_both(db, where.tenant)
-        scratch_id = ids.make_id(draft.slug, number)
-    else:
-        seq = numbers.next_of_store(db)
+    seq = numbers.next_of_store(db)
+    scratch_id = draft.scratch_id or ids.make_id(draft.slug, numbers.next_of_tenant(db, where.tenant))
     payload_id = uploads.finish(db, payload, seq)
     known: dict[str, Any] = {name: getattr(draft, name) for name in _SHARED}
     known |= {"scratch_id": scratch_id, "payload_id": payload_id, "payload_bytes": payload.size}

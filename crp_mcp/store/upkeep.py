@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -20,22 +21,24 @@ _WAL_SHARE = 2 * 1024 * 1024
 """Bytes a process must have written itself before it takes its turn: small writers need not tidy up after a big one."""
 _ENTRY_BYTES = 80 * 1024
 """What one capture adds to the log besides its payload: about 18 pages and their frames."""
-_HOLD_UP_MS = 100
+_RESTART_MS = 100
+_TRUNCATE_MS = 2_000
 _PAGES_A_STEP = 256
 
 
 def log_bytes(path: Path) -> int:
     """Return the size of the write-ahead log; 0 if there is none."""
     try:
-        return path.with_name(path.name + "-wal").stat().st_size
+        return os.stat(f"{path}-wal").st_size
     except FileNotFoundError:
         return 0
 
 
 def checkpoint(db: sqlite3.Connection, *, truncate: bool) -> Checkpointed:
     """Copy the log into the file; PASSIVE unless `truncate`."""
-    row = db.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if truncate else 'PASSIVE'})").fetchone()
-    return Checkpointed(bool(row[0]), row[1], row[2])
+    if truncate:
+        return _checkpoint_waiting(db, "TRUNCATE", _TRUNCATE_MS)
+    return Checkpointed.of(db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone())
 
 
 class Valve:
@@ -58,15 +61,15 @@ class Valve:
         if log_bytes(self._path) >= WAL_LIMIT:
             checkpoint(db, truncate=False)
             if log_bytes(self._path) >= WAL_MOST:
-                _begin_again(db)
+                _checkpoint_waiting(db, "RESTART", _RESTART_MS)  # then the next writer starts it from the front
 
 
-def _begin_again(db: sqlite3.Connection) -> None:
-    """Copy the rest with writers held up, so that the next one starts the log from the front; not for long."""
+def _checkpoint_waiting(db: sqlite3.Connection, mode: str, wait_ms: int) -> Checkpointed:
+    """Copy all of the log with writers held up, waiting for readers; not for long."""
     patience = db.execute("PRAGMA busy_timeout").fetchone()[0]
     try:
-        db.execute(f"PRAGMA busy_timeout = {_HOLD_UP_MS}")
-        db.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        db.execute(f"PRAGMA busy_timeout = {wait_ms}")
+        return Checkpointed.of(db.execute(f"PRAGMA wal_checkpoint({mode})").fetchone())
     finally:
         db.execute(f"PRAGMA busy_timeout = {patience}")
 
