@@ -230,9 +230,9 @@ def is_deep(data: bytes, limit: int) -> bool:
     structure = _blank_escapes(data, False).translate(_BRACKETS, _NOT_STRUCTURE).replace(b'""', b"")
     brackets = b"".join(structure.split(b'"')[::2])
     for level in range(limit):
+        # Every pass takes one level off the inside.
         shorter = brackets.replace(b"{}", b"")
         if len(shorter) == len(brackets) or level > _CANCEL_PASSES:
-            # Every pass took one level off the inside.
             return max(accumulate(map(_DEPTH.__getitem__, brackets)), default=0) + level >= limit
         brackets = shorter
-    return False
+    return True
