@@ -3,6 +3,14 @@
 Nothing is loaded by importing this; `open_counter` builds the engine (half a second, once a process).
 """
 
-from .counter import Counter, Running, lower_bound, open_counter, upper_bound
+from .counter import VOCABULARY_SHA256, Counter, CounterFailed, Running, lower_bound, open_counter, upper_bound
 
-__all__ = ["Counter", "Running", "lower_bound", "open_counter", "upper_bound"]
+__all__ = [
+    "VOCABULARY_SHA256",
+    "Counter",
+    "CounterFailed",
+    "Running",
+    "lower_bound",
+    "open_counter",
+    "upper_bound",
+]

@@ -34,17 +34,24 @@ _RULES = (
     # Letters of scripts that use few blanks, then what is no letter, mark or apostrophe.
     _LETTER + rb"(?=[\x00-&(-@\[-`{-\x7f]|" + _CJK_PUNCTUATION + rb")",
 )
+_REACH = 8
+"""Bytes a rule looks at, at most, and a few more."""
+
 _LAST = re.compile(rb".*(?:" + b"|".join(_RULES) + rb")", re.DOTALL)
 
 
-def last_cut(data: bytes | bytearray | memoryview) -> int:
-    """Largest offset at which UTF-8 `data` may be cut exactly; 0 where no rule applies. The rest is never empty."""
+def last_cut(data: bytes | bytearray, since: int = 0) -> int:
+    """Largest offset at which UTF-8 `data` may be cut exactly; 0 where no rule applies. The rest is never empty.
+
+    `since`: length of a beginning that is known to have no cut, so that a growing buffer is searched once.
+    """
     size = len(data)
+    floor = max(0, since - _REACH)
     for window in (256, 4096, 65_536, size):
-        start = max(0, size - window)
+        start = max(floor, size - window)
         found = _LAST.match(data, start)
         if found:
             return found.end()
-        if start == 0:
+        if start == floor:
             break
     return 0
