@@ -1,0 +1,273 @@
+"""Many servers as one: conversations with the core alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crp_mcp.core.wire.commands import CallOwn, Capture, Close, Open
+from crp_mcp.core.wire.opening import caching, union
+from crp_mcp.core.wire.reception import OPENING_SECONDS, PROBE_SECONDS
+
+from .playbook import META, MODERN, Playbook, error, note, own_side, request, result
+
+
+def greeted(play: Playbook, *names: str) -> Playbook:
+    hellos = play.host(request(0, "initialize", protocolVersion="2025-06-18", capabilities={"roots": {}}))
+    for name, hello in hellos:
+        assert hello["params"] == {"protocolVersion": "2025-06-18", "capabilities": {"roots": {}}}
+        play.server(name, result(hello["id"], capabilities={"tools": {}}, instructions=f"of {name}"))
+    play.host(note("notifications/initialized"))
+    return play
+
+
+def test_the_host_is_answered_when_all_have_answered() -> None:
+    """With the union of what they can do, every server's instructions, and ours."""
+    play = Playbook.aggregate("a", "b", own=own_side(["mine"], ["scratch://{id}"], said="Ours."))
+    (_, one), (_, two) = play.host(request("h", "initialize", protocolVersion="2025-06-18"))
+    capabilities = {"tools": {}, "resources": {"subscribe": True}, "logging": {}}
+    assert play.server("a", result(one["id"], capabilities=capabilities, instructions="A.")) == []
+    ((_, opened),) = play.server("b", result(two["id"], capabilities={"resources": {"subscribe": False}}))
+    assert opened["id"] == "h"
+    assert opened["result"] == {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {
+            "tools": {"listChanged": True},
+            "resources": {"subscribe": True},
+            "logging": {},
+            "completions": {},
+        },
+        "serverInfo": {"name": "crp-mcp", "version": "0"},
+        "instructions": "# a\nA.\n\nOurs.",
+    }
+    assert [m["method"] for _, m in play.host(note("notifications/initialized"))] == ["notifications/initialized"] * 2
+
+
+def test_an_unknown_version_is_answered_with_the_latest() -> None:
+    """As the handshake asks for."""
+    play = Playbook.aggregate()
+    ((_, opened),) = play.host(request(0, "initialize", protocolVersion="1999-01-01"))
+    assert opened["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_a_server_that_comes_late_is_announced() -> None:
+    """The host does not wait for it for ever, and is told to list again when it is there."""
+    play = Playbook.aggregate("a", "late")
+    (_, one), (_, two) = play.host(request(0, "initialize"))
+    play.server("a", result(one["id"], capabilities={"tools": {}}))
+    assert play.wait(OPENING_SECONDS - 1) == []
+    ((to, opened),) = play.wait(1)
+    assert (to, opened["id"]) == ("host", 0)
+    play.host(note("notifications/initialized"))
+    said = play.server("late", result(two["id"], capabilities={"tools": {}, "prompts": {}}))
+    assert [m["method"] for to, m in said if to == "late"] == ["notifications/initialized"]
+    assert {m["method"] for to, m in said if to == "host"} == {
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+    }
+
+
+def test_servers_that_fail_to_open_are_left_out() -> None:
+    """One refuses, one ends, one is not there: the host is answered with the rest."""
+    play = Playbook.aggregate("a", "refuses", "ends")
+    hellos = dict(play.host(request(0, "initialize")))
+    assert play.server("refuses", error(hellos["refuses"]["id"], -32022, "newer only"))[0] == Close("refuses")
+    play.closed("ends")
+    ((_, opened),) = play.server("a", result(hellos["a"]["id"], capabilities={"tools": {}}))
+    assert opened["result"]["capabilities"] == {"tools": {"listChanged": True}}
+    assert {log.fields["server"] for log in play.logs if log.event == "server_left_out"} == {"refuses", "ends"}
+
+
+def test_a_host_that_forgets_to_say_initialized() -> None:
+    """Its first request starts the sessions."""
+    play = Playbook.aggregate("a")
+    ((_, hello),) = play.host(request(0, "initialize"))
+    play.server("a", result(hello["id"], capabilities={"tools": {}}))
+    assert [m["method"] for _, m in play.host(request(1, "tools/list"))] == ["notifications/initialized", "tools/list"]
+
+
+def test_pages_are_followed_until_one_repeats() -> None:
+    """A cursor that was there before ends the listing."""
+    play = greeted(Playbook.aggregate("a"))
+    ((_, asked),) = play.host(request(1, "tools/list", cursor="of the host", _meta={"progressToken": 1, "k": 2}))
+    assert asked["params"] == {"_meta": {"k": 2}}
+    for cursor in ("p1", "p2"):
+        ((_, asked),) = play.server("a", result(asked["id"], tools=[{"name": f"t_{cursor}"}], nextCursor=cursor))
+        assert asked["params"]["cursor"] == cursor
+    ((_, listed),) = play.server("a", result(asked["id"], tools=[{"name": "last"}], nextCursor="p1"))
+    assert listed["result"] == {"tools": [{"name": "last"}, {"name": "t_p1"}, {"name": "t_p2"}]}
+
+
+def test_the_tools_of_a_server_that_fails_stay_known() -> None:
+    """So that the list does not change with every crash, and a call starts it again."""
+    play = greeted(Playbook.aggregate("a"))
+    ((_, asked),) = play.host(request(1, "tools/list"))
+    play.server("a", result(asked["id"], tools=[{"name": "t"}]))
+    play.closed("a")
+    assert play.host(request(2, "tools/list")) == [Open("a", 0.0)]
+    ((_, listed),) = play.closed("a", "could not be started")
+    assert listed["result"]["tools"] == [{"name": "t"}]
+
+
+def test_a_call_before_any_listing() -> None:
+    """The servers are asked first; then it goes where it belongs, under the server's own name."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    asked = dict(play.host(request(1, "tools/call", name="b_t", arguments={})))
+    play.server("a", result(asked["a"]["id"], tools=[{"name": "t"}]))
+    ((to, call),) = play.server("b", result(asked["b"]["id"], tools=[{"name": "t"}]))
+    assert (to, call["params"]) == ("b", {"name": "t", "arguments": {}})
+    (capture,) = play.server("b", result(call["id"], content=[]))
+    assert isinstance(capture, Capture)
+    assert (capture.server, capture.tool, capture.definition) == ("b", "t", {"name": "t"})
+    assert play.settled(capture.key, None) == [("host", result(1, content=[]))]
+    assert play.host(request(2, "tools/call", name="nobody"))[0][1]["error"]["code"] == -32602
+
+
+def test_a_listing_cancelled_by_the_host() -> None:
+    """Every server that was asked is told; late answers change nothing."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    asked = dict(play.host(request(1, "tools/list")))
+    told = dict(play.host(note("notifications/cancelled", requestId=1)))
+    assert {name: m["params"]["requestId"] for name, m in told.items()} == {n: m["id"] for n, m in asked.items()}
+    assert play.server("a", result(asked["a"]["id"], tools=[])) == []
+
+
+def test_ask_around_until_one_has_it() -> None:
+    """The next is asked after an error that says so; another error is the answer."""
+    play = greeted(Playbook.aggregate("a", "b", "c"))
+    for name in ("a", "b", "c"):
+        play.proxy._reception._info[name]["capabilities"] = {"resources": {}}  # type: ignore[attr-defined]
+    ((to, asked),) = play.host(request(1, "resources/read", uri="x://y"))
+    assert to == "a"
+    ((to, asked),) = play.server("a", error(asked["id"], -32002))
+    assert to == "b"
+    ((to, asked),) = play.closed("b")
+    assert to == "c"
+    ((to, answer),) = play.server("c", error(asked["id"], -32000, "mine, but broken"))
+    assert (to, answer["error"]["message"]) == ("host", "mine, but broken")
+
+
+def test_tasks_belong_to_who_began_them() -> None:
+    """What is asked about a task goes to its server."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    asked = dict(play.host(request(1, "tools/list")))
+    for name in ("a", "b"):
+        play.server(name, result(asked[name]["id"], tools=[{"name": f"of_{name}"}]))
+    ((_, call),) = play.host(request(2, "tools/call", name="of_b"))
+    assert play.server("b", result(call["id"], task={"taskId": "t7"})) == [("host", result(2, task={"taskId": "t7"}))]
+    assert play.host(request(3, "tasks/get", taskId="t7"))[0][0] == "b"
+
+
+def test_levels_and_subscriptions_go_to_all_or_one() -> None:
+    """The level to whoever logs; a subscription to the resource's own server, and again after a restart."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    for name in ("a", "b"):
+        play.proxy._reception._info[name]["capabilities"] = {"logging": {}, "resources": {}}  # type: ignore[attr-defined]
+    asked = dict(play.host(request(1, "logging/setLevel", level="info")))
+    assert play.server("a", result(asked["a"]["id"])) == []
+    assert play.server("b", error(asked["b"]["id"], -32601)) == [("host", result(1))]
+    asked = dict(play.host(request(2, "resources/list")))
+    play.server("a", result(asked["a"]["id"], resources=[{"uri": "x://a"}]))
+    play.server("b", result(asked["b"]["id"], resources=[{"uri": "x://b"}, {"uri": "x://a"}]))
+    ((to, _),) = play.host(request(3, "resources/subscribe", uri="x://b"))
+    assert to == "b"
+    play.closed("b")
+    play.host(request(4, "tools/list"))
+    ((_, hello),) = play.opened("b")
+    sent = [m for _, m in play.server("b", result(hello["id"], capabilities={}))]
+    assert [m["method"] for m in sent][:3] == ["notifications/initialized", "logging/setLevel", "resources/subscribe"]
+
+
+def test_discovery_is_the_union() -> None:
+    """And the host may keep it for the shortest time, in the narrowest scope."""
+    play = Playbook.aggregate("a", "b", own=own_side(said="Ours."))
+    asked = dict(play.host(request(1, "server/discover", _meta=MODERN)))
+    assert asked["a"]["params"] == {"_meta": MODERN}
+    play.server("a", result(asked["a"]["id"], capabilities={"tools": {}}, ttlMs=5, cacheScope="public"))
+    ((_, found),) = play.server(
+        "b", result(asked["b"]["id"], capabilities={"prompts": {}}, ttlMs=9, cacheScope="private")
+    )
+    assert found["result"] == {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": True}, "prompts": {}},
+        "ttlMs": 5,
+        "cacheScope": "private",
+        "_meta": {META + "serverInfo": {"name": "crp-mcp", "version": "0"}},
+        "instructions": "Ours.",
+    }
+
+
+@pytest.mark.parametrize("how", ["refuses", "is silent"])
+def test_a_server_of_the_handshake_makes_the_host_fall_back(how: str) -> None:
+    """The probe is refused in good time; whoever had agreed to it is started again for the handshake."""
+    play = Playbook.aggregate("new", "old")
+    asked = dict(play.host(request(1, "server/discover", _meta=MODERN)))
+    play.server("new", result(asked["new"]["id"], capabilities={}))
+    said = play.server("old", error(asked["old"]["id"], -32601)) if how == "refuses" else play.wait(PROBE_SECONDS)
+    (refusal,) = [m for to, m in said if to == "host"]
+    assert refusal["error"]["code"] == -32601
+    assert "old" in refusal["error"]["message"]
+    commands = play.host(request(2, "initialize"))
+    assert [c for c in commands if isinstance(c, Close | Open)] == [Close("new"), Open("new", 0.0)]
+    assert [(to, m["method"]) for to, m in (c for c in commands if type(c) is tuple)] == [("old", "initialize")]
+    assert [(to, m["method"]) for to, m in play.opened("new")] == [("new", "initialize")]
+
+
+def test_servers_kept_to_the_other_era() -> None:
+    """Named in the refusal, or left out of the handshake."""
+    play = Playbook.aggregate("a", "b", rules={"b": {"era": "handshake"}})
+    ((_, refusal),) = play.host(request(1, "server/discover", _meta=MODERN))
+    assert refusal["error"]["message"].startswith("Not every server speaks protocol 2026-07-28: b.")
+    play = Playbook.aggregate("a", "b", rules={"b": {"era": "2026-07-28"}})
+    assert [to for to, _ in play.host(request(1, "initialize"))] == ["a"]
+
+
+def test_modern_requests_need_no_discovery() -> None:
+    """A client that knows the era begins with what it wants; our own side works the same."""
+    play = Playbook.aggregate("a", own=own_side(["mine"]))
+    ((_, asked),) = play.host(request(1, "tools/list", _meta=MODERN))
+    ((_, listed),) = play.server("a", result(asked["id"], tools=[{"name": "t"}], ttlMs=3, cacheScope="public"))
+    assert listed["result"]["tools"] == [{"name": "mine"}, {"name": "t"}]
+    assert (listed["result"]["ttlMs"], listed["result"]["cacheScope"]) == (3, "public")
+    (call,) = play.host(request(2, "tools/call", name="mine", _meta=MODERN))
+    assert isinstance(call, CallOwn)
+    assert call.modern
+
+
+def test_streams_survive_a_restart() -> None:
+    """The server's part is opened anew under the same id of the host's."""
+    play = Playbook.aggregate("a")
+    play.host(request(7, "subscriptions/listen", _meta=MODERN, notifications={"toolsListChanged": True}))
+    play.closed("a")
+    play.host(request(8, "tools/list", _meta=MODERN))
+    sent = play.opened("a")
+    again = next(m for _, m in sent if m["method"] == "subscriptions/listen")
+    event = note("notifications/tools/list_changed", _meta={META + "subscriptionId": again["id"]})
+    ((_, seen),) = play.server("a", event)
+    assert seen["params"]["_meta"] == {META + "subscriptionId": 7}
+    ((_, ended),) = play.server("a", result(again["id"], resultType="complete"))
+    assert ended["id"] == 7
+
+
+def test_progress_of_unknown_calls_is_not_passed() -> None:
+    """One server cannot speak for another's call."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    asked = dict(play.host(request(1, "tools/list")))
+    for name in ("a", "b"):
+        play.server(name, result(asked[name]["id"], tools=[{"name": f"of_{name}"}]))
+    play.host(request(2, "tools/call", name="of_a", _meta={"progressToken": 5}))
+    progress = note("notifications/progress", progressToken=5, progress=1)
+    assert play.server("b", progress) == []
+    assert play.server("a", progress) == [("host", progress)]
+
+
+def test_unions() -> None:
+    """Objects merge, flags add up, for the rest the first one stands; caching is the strictest of all."""
+    assert union({"a": {"x": True}, "b": 1}, {"a": {"x": False, "y": {}}, "b": 2, "c": []}) == {
+        "a": {"x": True, "y": {}}, "b": 1, "c": [],
+    }  # fmt: skip
+    assert caching([]) == {"ttlMs": 0, "cacheScope": "private"}
+    assert caching([{"ttlMs": 5, "cacheScope": "public"}, {}]) == {"ttlMs": 0, "cacheScope": "private"}
+    assert json.dumps(union({}, {"a": 2**70})) == json.dumps({"a": 2**70})
