@@ -33,7 +33,6 @@ MINIMAL_WINDOWS = (
     "USERPROFILE",
     "WINDIR",
 )
-_SHIM_SUFFIXES = (".cmd", ".bat")
 PIPE_BYTES = 1024 * 1024
 
 
@@ -67,14 +66,10 @@ def resolve_command(
     pathext: str = ".COM;.EXE;.BAT;.CMD",
     exists: Callable[[str], bool] = os.path.isfile,
 ) -> list[str]:
-    """The argv to start. On Windows, `npx` and its like are `npx.cmd`, which only the command interpreter can run."""
+    """The argv to start. On Windows, `npx` and its like are `npx.cmd`, which must be named in full to be started."""
     if not windows or not argv:
         return list(argv)
-    command, rest = argv[0], list(argv[1:])
-    found = _find_windows(command, path, pathext, exists)
-    if found.lower().endswith(_SHIM_SUFFIXES):
-        return ["cmd.exe", "/d", "/s", "/c", found, *rest]
-    return [found, *rest]
+    return [_find_windows(argv[0], path, pathext, exists), *argv[1:]]
 
 
 def _find_windows(command: str, path: str, pathext: str, exists: Callable[[str], bool]) -> str:
