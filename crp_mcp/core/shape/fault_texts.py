@@ -127,6 +127,8 @@ def text_fault(text: str) -> str | None:
     if _PAGE.match(head):
         return _page_fault(text)
     lines = [line for line in strip_ansi(text[: 200 * _MOST_LINES]).strip().splitlines() if line.strip()]
+    if not lines:  # nothing but separators that count as blanks (U+001C and the like)
+        return None
     if len(lines) > _MOST_LINES:
         return text if _ends_in_traceback(text) else None
     if _starts_as_error(lines, len(text)) and _goes_on_as_error(lines):
