@@ -16,7 +16,7 @@ from pathlib import Path
 
 from crp_mcp.errors import StoreBusy, StoreError
 from crp_mcp.store import place, schema
-from crp_mcp.store.faults import explain, named
+from crp_mcp.store.faults import named
 
 PAGE_SIZE = 4096
 WAL_KEEP = 4 * 1024 * 1024
@@ -135,7 +135,9 @@ def _lay_out(db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")
         db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         db.execute("COMMIT")
-    db.execute("PRAGMA journal_mode = WAL")
+    mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise sqlite3.OperationalError(f"this file system cannot share a log between processes (journal mode {mode})")
 
 
 def _retry(step: Callable[[], None], deadline: float) -> None:
@@ -225,11 +227,10 @@ def write(db: sqlite3.Connection, path: Path, busy_seconds: float) -> Iterator[s
     if db.in_transaction:
         raise RuntimeError("the store was called from inside one of its own transactions")
     try:
-        _begin(db, path, busy_seconds)
-        yield db
-        db.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise explain(error, path) from error
+        with named(path):
+            _begin(db, path, busy_seconds)
+            yield db
+            db.execute("COMMIT")
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolClass, Volatility
 from crp_mcp.errors import BadRequest, NotFound
@@ -41,8 +43,12 @@ _INSERT = (
 )
 
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
-"""ASCII only, so that no lone surrogate in an argument can refuse to be stored."""
+def _encode(value: Mapping[str, Any]) -> str:
+    """Return JSON text. Integers of any size and lone surrogates, which orjson refuses, are written by json (ASCII)."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        return json.dumps(value, separators=(",", ":"))
 
 
 def insert_entry(

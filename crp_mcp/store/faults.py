@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from crp_mcp.errors import StoreBusy, StoreError
+from crp_mcp.errors import BadRequest, StoreBusy, StoreError
 
 _SENTENCES = {
     "SQLITE_FULL": "the disk is full, nothing was stored: free some space, or remove entries with `crp-mcp purge`",
@@ -36,8 +36,13 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """Turn every SQLite error raised inside into the StoreError that explains it."""
+    """Turn every SQLite error raised inside into the StoreError that explains it.
+
+    Text that is not valid Unicode (a lone surrogate in a name, say) cannot be stored or looked up: BadRequest.
+    """
     try:
         yield
     except sqlite3.Error as error:
         raise explain(error, path) from error
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"text that is not valid Unicode cannot be stored or found: {error.object!r:.80}") from error

@@ -38,6 +38,8 @@ from crp_mcp.store.payloads import PayloadReader, PayloadWriter, WrittenPayload
 
 T = TypeVar("T")
 _ANY = Filters()
+NAME_MAX = 200
+"""Characters of a pinned name."""
 
 BUSY_SECONDS = 10.0
 """How long a writer waits for another process before it gives up with StoreBusy."""
@@ -115,8 +117,8 @@ class SqliteStore:
         expires_at: int | None = None,
     ) -> Pinned:
         """Protect an entry from eviction and give it a name."""
-        if name is not None and (not name.strip() or ids.number_of(name) is not None):
-            raise BadRequest(f"name: {name!r} cannot be a name; give one that is not empty and not a scratch_id")
+        if name is not None and (not 0 < len(name.strip()) <= NAME_MAX or ids.number_of(name) is not None):
+            raise BadRequest(f"name: give 1 to {NAME_MAX} characters that are not a scratch_id")
         with self._write() as db:
             return mutate.pin(db, scope, reference, seal, name, reason, expires_at)
 
@@ -309,8 +311,8 @@ class SqliteStore:
         self._relieve(db, written)
 
     def _drop(self, writer: PayloadWriter) -> None:
-        if writer.payload_id is not None:
-            uploads.drop(self._write, writer.payload_id)
+        if writer.payload_id is not None and writer.owner is not None:
+            uploads.drop(self._write, writer.payload_id, writer.owner)
 
 
 def _parse_cursor(cursor: str) -> int:

@@ -73,27 +73,36 @@ def finish(db: sqlite3.Connection, payload: WrittenPayload, new_id: int) -> int:
 def sweep(db: sqlite3.Connection, write: Write, now: float) -> int:
     """Remove every payload whose owner is dead or whose lease ran out; returns how many."""
     rows = db.execute("SELECT id, owner, lease_until FROM payload WHERE owner IS NOT NULL").fetchall()
-    dead = [payload_id for payload_id, owner, until in rows if until <= now or lease.is_gone(owner)]
-    for payload_id in dead:
-        drop(write, payload_id)
-    return len(dead)
+    dead = [row for row in rows if row[2] <= now or lease.is_gone(row[1])]
+    return sum(_drop(write, *row) for row in dead)
 
 
-def drop(write: Write, payload_id: int) -> None:
-    """Remove one payload that belongs to no entry, a few chunks a transaction; its row last, so it can be resumed."""
+def drop(write: Write, payload_id: int, owner: str) -> None:
+    """Remove an upload its own writer gives up."""
+    _drop(write, payload_id, owner, None)
+
+
+def _drop(write: Write, payload_id: int, owner: str, lease_until: float | None) -> bool:
+    """Remove a payload that belongs to no entry, a few chunks a transaction; its row last, so it can be resumed.
+
+    It is taken over first, and only if nothing changed since it was looked at: an owner that was alive after all keeps
+    its upload, one that comes back later finds it lost instead of writing on.
+    """
     first, past = payload_id << CHUNK_BITS, (payload_id + 1) << CHUNK_BITS
     while True:
         with write() as db:
-            # Taken over first: an owner that comes back to life finds the upload lost instead of writing on.
             taken = db.execute(
-                "UPDATE payload SET owner = '', lease_until = 0 WHERE id = ? AND owner IS NOT NULL", (payload_id,)
+                "UPDATE payload SET owner = '', lease_until = 0 "
+                "WHERE id = ? AND owner = ? AND (? IS NULL OR lease_until = ?)",
+                (payload_id, owner, lease_until, lease_until),
             ).rowcount
             if not taken:
-                return
+                return False
+            owner, lease_until = "", None
             gone = db.execute(
                 "DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE id >= ? AND id < ? LIMIT ?)",
                 (first, past, _CHUNKS_A_STEP),
             ).rowcount
             if gone < _CHUNKS_A_STEP:
                 db.execute("DELETE FROM payload WHERE id = ?", (payload_id,))
-                return
+                return True

@@ -114,6 +114,18 @@ def test_what_only_looks_like_an_id_is_not_found(store: SqliteStore, reference: 
         store.get(SCOPE, reference)
 
 
+def test_text_that_is_no_text_is_a_bad_request(store: SqliteStore) -> None:
+    """A lone surrogate where it cannot be kept is the caller's mistake, not a crash; the store goes on."""
+    capture(store)
+    with pytest.raises(BadRequest):
+        store.get(SCOPE, "\ud800")
+    with pytest.raises(BadRequest):
+        capture(store, scope=Scope("local", "\udfff", "x"))
+    with pytest.raises(BadRequest):
+        capture(store, tool_name="\ud800")
+    assert capture(store).scratch_id == "scratch_sql_002"
+
+
 def test_nothing_is_stored_when_sealing_fails(store: SqliteStore) -> None:
     """Entry, payload, records and receipt stand or fall together."""
 
@@ -309,9 +321,9 @@ def test_a_name_moves_and_the_move_is_reported(store: SqliteStore) -> None:
     assert entry_of(store, "sales").scratch_id == new.scratch_id
 
 
-@pytest.mark.parametrize("name", ["", "  ", "scratch_sql_001"])
+@pytest.mark.parametrize("name", ["", "  ", "scratch_sql_001", "x" * 201, "\ud800"])
 def test_a_name_cannot_pass_for_an_id(store: SqliteStore, name: str) -> None:
-    """A name that is empty or an id is refused, and nothing is pinned."""
+    """A name that is empty, an id, endless or not Unicode is refused, and nothing is pinned."""
     entry = capture(store)
     with pytest.raises(BadRequest):
         store.pin(SCOPE, entry.scratch_id, noted("PINNED"), name=name)
