@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from crp_mcp.core.model import Kind, SummaryOptions
+from crp_mcp.core.shape import read_shape
 from crp_mcp.core.shape.model import Column, Shape, Value
 from crp_mcp.core.summary import render_summary
 from crp_mcp.core.summary.clean import beginning, clean, ends, short
@@ -141,3 +143,30 @@ def test_shortened_texts_are_pieces_of_the_text(text: str, width: int) -> None:
     if shown.endswith("…") and len(text) > width:
         kept = shown[:-1]
         assert clean(text).startswith(kept) or "\ufffd" in kept or not text.isascii()
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+_LINES = st.lists(st.lists(_TEXTS, min_size=1, max_size=4).map(",".join), max_size=6).map("\n".join)
+_LEADS = st.sampled_from(["Error: ", "Traceback (most recent call last):\n", "# Title\n", "2024-01-01 ERROR "])
+_PAYLOADS = st.one_of(
+    st.binary(max_size=200),
+    _JSON.map(lambda value: json.dumps(value).encode()),
+    st.lists(st.dictionaries(st.sampled_from(["id", "name|x", "scratch_sql_9"]), _TEXTS, min_size=1), min_size=1).map(
+        lambda rows: json.dumps(rows).encode()
+    ),
+    _LINES.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.tuples(_LEADS, _LINES).map(lambda parts: "".join(parts).encode("utf-8", "surrogatepass")),
+)
+
+
+@given(_PAYLOADS, st.sampled_from(["text", "result"]), st.sampled_from([40, 90, 256]))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_bytes_whatever_make_a_safe_summary(payload: bytes, form: str, cap: int) -> None:
+    """Whatever a tool returns, there is a summary within the cap in which nothing can pass for a line of ours."""
+    text = _render(read_shape(payload, form=form), cap)
+    assert count_tokens(text) <= cap
+    check_lines(text)
