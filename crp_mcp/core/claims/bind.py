@@ -40,7 +40,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
         if not _joined(scene, chunk, named):
             continue
         for column in (ref.column, *twins(scene.table, ref.column)):
-            if column.values() is None or (money and column not in money):
+            if column.values() is None or (qty.unit == "$" and column not in money and (money or ref.quality < 0.9)):
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at, named.at)), cost + (0.1 if column is not ref.column else 0.0)))

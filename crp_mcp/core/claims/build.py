@@ -162,7 +162,7 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
     if any(o.column.position in told for o in options):
         options = [o if o.column.position in told else replace(o, cost=o.cost + 0.4) for o in options]
     if beside and (close := [o for o in options if o.column in [r.column for r in beside.columns]]):
-        options = close
+        options = [replace(o, cost=o.cost + 0.5) for o in close] if len(close) > 3 else close
         used.add(beside.at)
     if negation := _negation(parse, first):
         everything = parse.table.body
@@ -289,7 +289,7 @@ def _bind_numbers(parse: Parse) -> list[Mention]:
     for chunk in parse.chunks:
         if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
             continue
-        holder = _holder(parse, chunk) or _threshold(parse, chunk)
+        holder = _threshold(parse, chunk) or _holder(parse, chunk)
         if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
             continue
         conds = []
@@ -353,7 +353,7 @@ def _holder(parse: Parse, number: Chunk) -> Chunk | None:
         exact = all(r.column.is_number for r in chunks[index].columns)
         of = at + 1 < len(chunks) and chunks[at + 1].low in ("of", "out")
         if (
-            (gap == 0 and exact and not of)
+            (gap == 0 and exact and not of and number.qty is not None and number.qty.unit != "$")
             or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
         ) and not _superlative(parse, index):
             return chunks[index]

@@ -5,6 +5,7 @@ Everything is a table: rows of objects, a record (an object's scalars, one row),
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,11 @@ Cell = str | int | float | bool | None
 _YEARLY = frozenset(
     stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut")
 )
+_COUNTED = frozenset(
+    stem(w)
+    for w in ("attendance", "population", "inhabitants", "votes", "capacity", "spectators", "employees", "people", "passengers")
+)
+_DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})*")
 NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
 
 
@@ -56,6 +62,8 @@ class Column:
 
     @cached_property
     def parsed(self) -> list[tuple[Number, str] | None]:
+        if self._dotted_thousands():
+            return [(int(t.replace(".", "")), "") if t.strip() else None for t in self.texts]
         out: list[tuple[Number, str] | None] = []
         for cell in self.cells:
             if isinstance(cell, bool) or cell is None:
@@ -65,6 +73,13 @@ class Column:
             else:
                 out.append(cell_number(cell_text(cell)))
         return out
+
+    def _dotted_thousands(self) -> bool:
+        """Whether the cells of a column of counts use the dot as thousands separator (`12.500` people)."""
+        if not _COUNTED & set(self.words):
+            return False
+        filled = [t.strip() for t in self.texts if t.strip()]
+        return any("." in t for t in filled) and all(_DOTTED.fullmatch(t) for t in filled)
 
     @cached_property
     def numbers(self) -> list[Number | None]:

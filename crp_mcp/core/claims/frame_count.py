@@ -268,7 +268,9 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
         if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
             continue
         if chunk.columns and chunk.at not in scene.bound:
-            return chunk, 0.4 if _numeric(chunk) and not _row_noun(scene, chunk) and not _numbered(chunk) else 0.0
+            if not _numeric(chunk) or _row_noun(scene, chunk) or _numbered(chunk):
+                return chunk, 0.0
+            return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
         if chunk.qty:
             continue
         if chunk.values:

@@ -18,7 +18,7 @@ from .rows import quote
 from .scene import Mention, Scene, Selection
 from .words import stem
 
-_LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "time", "standing"))
+_LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "standing"))
 _AGG = {"avg": "AVG", "sum": "SUM", "median": "MEDIAN", "max": "MAX", "min": "MIN"}
 
 
@@ -114,6 +114,8 @@ def _cmp(a: Number | When, b: Number | When) -> int | None:
 
 def _directions(column: Column, op: Chunk, direction: str) -> list[str]:
     """Where less is better (`rank`), `best` is the smallest, and `highest` may be either."""
+    if op.low in ("fastest", "slowest", "quickest") and set(column.words) & {"time", "duration", "lap", "durat"}:
+        return ["min" if op.low != "slowest" else "max"]
     if op.low in ("oldest", "youngest") and column.is_date:
         return ["min" if direction == "max" else "max"]
     if set(column.words) & _LOW_IS_GOOD:

@@ -64,9 +64,15 @@ def _crosswise(parsed: Parse) -> bool:
         or table.key_column is not table.columns[0]
     ):
         return False
-    rows = any(v.column is table.columns[0] and v.exact for c in parsed.chunks for v in c.values)
-    things = any(r.quality == 1 and r.column is not table.columns[0] for c in parsed.chunks for r in c.columns)
-    return rows and things
+    first = table.columns[0]
+    asked = any(
+        v.column is first and v.exact
+        for op in parsed.ops("max", "min", "avg", "sum", "more", "less", "median")
+        for c in parsed.chunks[op.at + 1 : op.at + 3]
+        for v in c.values
+    )
+    things = any(r.quality > 0.9 and r.column is not first for c in parsed.chunks for r in c.columns)
+    return asked and things
 
 
 def judge(readings: Iterable[tuple[float, Reading]]) -> Judgement:

@@ -185,7 +185,8 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
     if words[at].low in STOP and len(mine) > 1 and hit == 1:
         return 0, 0.0
     content = [m for m in leaf if len(m) > 1 or len(leaf) == 1]
-    return length, min(1.0, 0.55 + 0.45 * core / max(1, len(content)))
+    outside = min(3, column.name.count(".") - (hit - core > 0))
+    return length, min(1.0, 0.55 + 0.45 * core / max(1, len(content))) - 0.06 * max(0, outside)
 
 
 def _alike(a: str, b: str) -> bool:
