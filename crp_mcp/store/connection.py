@@ -124,7 +124,6 @@ def _bring_up(path: Path, busy_seconds: float) -> None:
         _retry(lambda: _lay_out(db), deadline)
         with write(db, path, busy_seconds):
             schema.migrate(db)
-        db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _lay_out(db: sqlite3.Connection) -> None:
