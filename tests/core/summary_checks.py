@@ -29,7 +29,7 @@ _OWN_LINE = re.compile(
     r"|(?:UPSTREAM PARTIAL; )?object(?: of [\d,]+ keys?)?; [\w, ]+ shown"
     r"|(?:UPSTREAM PARTIAL(?:, [\d,]+ in all)?; )?excerpt(?: of [\d,]+ \w+(?:, [\d,]+ \w+)?)?"
     r"|one value, (?:not )?shown in full|text of [\d,]+ lines?, shown in full"
-    r"|error, (?:message shown in full|[\d,]+ of [\d,]+ lines? shown)"
+    r"|error, (?:message shown in full|[\d,]+ of [\d,]+ lines? shown(?: in part)?)"
     r"|(?:UPSTREAM PARTIAL: total [\d,]+, )?returned 0 rows"
     r"|binary data, (?:[\d,]+ bytes?, )?not shown|outline of [\w, ]+)"
     rf"; {ID}; use scratch_(?:query|get)[\w() =\"…]*"
@@ -68,6 +68,9 @@ def counted(shape: Shape) -> Iterator[int]:
     yield from (number for block in shape.media for number in (block[0], block[3]))
     if shape.rows is not None:
         yield from range(max(0, shape.rows - 8), shape.rows)  # numbers of the last items
+    lines = shape.text.get("lines")
+    if isinstance(lines, int):
+        yield from range(max(0, lines - 100), lines)  # lines left out of an error
     for number, block in shape.blocks:
         yield number
         yield from counted(block)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from crp_mcp.core.model import Kind, SummaryOptions
+from crp_mcp.core.shape import read_shape
 from crp_mcp.core.shape.columns import TableStats
 from crp_mcp.core.shape.model import Shape, Value
 from crp_mcp.core.summary import render_summary
@@ -237,9 +238,21 @@ def test_a_long_error_keeps_its_last_lines() -> None:
     shape = Shape(Kind.ERROR, "text_error", is_error=True, text={"message": message, "lines": 402})
     for cap in (60, 120, 256):
         lines = _summary(shape, cap=cap).splitlines()
-        assert lines[0].startswith(f"error, {len(lines) - 1} of 402 lines shown; scratch_sql_001; use ")
+        shown = sum(not line.startswith("| …") for line in lines[1:])
+        assert lines[0].startswith(f"error, {shown} of 402 lines shown; scratch_sql_001; use ")
+        assert f"| … {402 - shown} lines …" in lines or shown < 3
         assert lines[-1] == "| ValueError: invoice 4711 has no lines"
     assert "| Traceback (most recent call last):" in _summary(shape)
+
+
+def test_an_error_too_long_to_keep_still_ends_in_its_cause() -> None:
+    """Of a huge message the shape holds two ends; the summary says how many lines there were."""
+    frames = "\n".join(f'  File "app/m{n}.py", line {n}, in f{n}' for n in range(5_000))
+    message = f"Traceback (most recent call last):\n{frames}\nValueError: invoice 4711 has no lines"
+    lines = _summary(read_shape(message.encode())).splitlines()
+    assert lines[0].startswith("error, ")
+    assert " of 5,002 lines shown; " in lines[0]
+    assert lines[-1] == "| ValueError: invoice 4711 has no lines"
 
 
 def test_empty_is_a_fact_of_its_own() -> None:
@@ -409,3 +422,13 @@ def test_long_values_are_described_by_their_whole_length() -> None:
     text = _summary(shape)
     assert "| image: <base64 68 KB>" in text
     assert text.endswith("word…(over 2000 chars)")
+
+
+def test_one_long_error_line_keeps_both_ends_and_says_so() -> None:
+    """Most of the cap goes to the message, its end included."""
+    message = "request failed: " + "detail of the failure; " * 300 + "socket 17 closed by peer"
+    text = _summary(Shape(Kind.ERROR, "text_error", text={"message": message}))
+    assert text.startswith("error, 1 of 1 line shown in part; scratch_sql_001; use ")
+    assert "| request failed: detail" in text
+    assert text.endswith("socket 17 closed by peer")
+    assert count_tokens(text) > 120

@@ -52,12 +52,17 @@ def error_shape(message: str, source: str, value: Any = None) -> Shape:
     )
 
 
+_MESSAGE_END = 4_000
+
+
 def message_facts(message: str) -> dict[str, Any]:
-    """An error's message as a shape keeps it: whole if it is short, else its first and last lines."""
+    """An error's message as a shape keeps it: whole if it is short, else its two ends, the second as `message_end`."""
     plain_text = message.strip()
     lines = [line.rstrip()[:500] for line in plain_text.splitlines() if line.strip()]
+    whole = len(plain_text) <= 2 * _MESSAGE_END
     return {
-        "message": plain_text[:8_000],
+        "message": plain_text if whole else plain_text[:_MESSAGE_END],
+        **({} if whole else {"message_end": plain_text[-_MESSAGE_END:]}),
         "chars": len(message),
         "lines": len(lines),
         "head": lines[:5],
@@ -167,6 +172,7 @@ def object_shape(value: Mapping[str, Any]) -> Shape:
         return replace(
             shape,
             path=key,
+            reader={"path": [key]},
             rows_total=extent.total,
             partial=shape.partial or why is not None,
             partial_why=why,

@@ -84,17 +84,20 @@ def beginning(text: str, width: int) -> str:
     return clean(text) if len(text) <= width else f"{clean(text[: safe_cut(text, width)].rstrip())}…"
 
 
-def ends(text: str, width: int) -> str:
-    """The same, keeping the beginning and the end: for messages whose cause comes last."""
-    if len(text) <= width + SLACK:
+def ends(text: str, width: int, *, whole: int | None = None) -> str:
+    """The same, keeping the beginning and the end: for messages whose cause comes last.
+
+    `whole`: where the text is the two ends of a longer one, the length of that, or 0 if it is not known.
+    """
+    if len(text) <= width + SLACK and whole is None:
         return clean(text)
-    encoded = _base64_size(text, None)
+    encoded = _base64_size(text, whole)
     if encoded is not None:
         return encoded
     front, back = width // 3, width - width // 3
     head = text[: safe_cut(text[: front + 12], front)].rstrip()
     tail = text[-back - 12 :]
-    return f"{clean(head)}…({len(text)} chars)…{clean(tail[safe_start(tail, 12) :].lstrip())}"
+    return f"{clean(head)}…({_length(text, whole)} chars)…{clean(tail[safe_start(tail, 12) :].lstrip())}"
 
 
 def _length(text: str, whole: int | None, unit: int = 1) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from crp_mcp.core.model import SummaryOptions
@@ -76,6 +76,11 @@ def _list(shape: Shape, edge: int, width: int, tops: int) -> Draft:
     first = shape.head[:edge]
     last = shape.tail[max(0, len(shape.tail) - min(edge, max(0, rows - len(first)))) :] if edge else ()
     lines = notes(shape, tops) if width else []
+    types = shape.text.get("item_types")
+    if lines and isinstance(types, Mapping) and types:
+        lines[0] += (
+            f", items: {', '.join(f'{short(str(name), 16)} ×{count}' for name, count in list(types.items())[:6])}"
+        )
     for column in (shape.columns or ())[:3]:
         if width:
             named = column_line(column, shape.rows, tops)

@@ -1,4 +1,4 @@
-"""Drafts for texts, logs, errors, empty and binary results."""
+"""Drafts for texts, logs, empty and binary results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crp_mcp.core.shape.model import Shape
 
 from .clean import beginning, clean, ends, short
 from .draft import Draft, Step
-from .facts import about, column_line, notes, plural, value_text
+from .facts import about, column_line, notes, plural
 
 _RAW = 'scratch_get(view="raw")'
 _CUT = 500
@@ -115,65 +115,6 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [str(item) for item in value] if isinstance(value, Sequence) else []
-
-
-def error_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
-    """Drafts of an error: the whole message, or its first lines and, with more room, its last ones."""
-    message = shape.text.get("message")
-    lines = [line.rstrip() for line in str(message).splitlines()] if message else []
-    lines = [line for line in lines if line]
-    if not lines:
-        lines = _strings(shape.text.get("head")) + _strings(shape.text.get("tail"))
-    steps: list[Step] = [partial(_whole_error, shape, lines)]
-    most = min(len(lines), options.cap // 3 + 1)
-    steps += [partial(_cut_error, shape, lines, most, width) for width in (240, 120) if most == len(lines)]
-    steps += [partial(_cut_error, shape, lines, kept, 80) for kept in range(most, 1, -1)]
-    steps += [partial(_cut_error, shape, lines, min(2, len(lines)), width) for width in (60, 40)]
-    widths = [24 * options.cap // 8, 2 * options.cap, options.cap, options.cap // 2, 40, 20, 0]
-    steps += [partial(_cut_error, shape, lines[-1:] if len(lines) == 1 else lines, 1, width) for width in widths]
-    return steps
-
-
-def _fault(shape: Shape) -> list[str]:
-    """The members of an error object that say which error it is."""
-    lines = [about(shape)] if shape.unwrapped else []
-    kind = shape.text.get("type")
-    if kind:
-        lines.append(f"type: {short(str(kind), 80)}")
-    return lines
-
-
-def _members(shape: Shape, most: int) -> list[str]:
-    """Members of an error object that say more than its message: codes, ids, links."""
-    message = str(shape.text.get("message") or "")
-    more = [(key, value) for key, value in shape.scalars if value.type != "null" and value.text not in message]
-    if not more or not most:
-        return []
-    return ["; ".join(f"{short(key, 30)}: {value_text(value, 60)}" for key, value in more[:most])]
-
-
-def _whole_error(shape: Shape, lines: Sequence[str]) -> Draft:
-    said = [*_fault(shape), *(short(line, len(line)) for line in lines), *_members(shape, 8)]
-    whole = bool(shape.text.get("message"))
-    return Draft(
-        "error, message shown in full" if whole else _error_extent(shape, lines, len(lines)), (_RAW,), tuple(said)
-    )
-
-
-def _error_extent(shape: Shape, lines: Sequence[str], shown: int) -> str:
-    told = shape.text.get("lines")
-    total = told if isinstance(told, int) and told >= shown else len(lines)
-    return f"error, {shown:,} of {plural(total, 'line')} shown"
-
-
-def _cut_error(shape: Shape, lines: Sequence[str], kept: int, width: int) -> Draft:
-    if not width or not lines:
-        return Draft(_error_extent(shape, lines, 0), (_RAW,))
-    first = min(kept // 3 + (kept == 2), kept)
-    last = kept - first
-    chosen = [ends(line, width) for line in [*lines[:first], *(lines[-last:] if last else [])]]
-    said = [*(_fault(shape) if width >= 60 else []), *chosen, *_members(shape, 4 if width >= 60 else 0)]
-    return Draft(_error_extent(shape, lines, len(chosen)), (_RAW,), tuple(said))
 
 
 def empty_steps(shape: Shape, options: SummaryOptions) -> list[Step]:

@@ -14,9 +14,10 @@ from crp_mcp.core.model import CountTokens, Kind, SummaryOptions
 from crp_mcp.core.shape.model import Shape
 
 from .draft import PREFIX, Draft, Fits, Step, first_fit, pointer, written
+from .error import error_steps
 from .facts import plural
 from .nested import list_steps, object_steps, scalar_steps
-from .prose import binary_steps, empty_steps, error_steps, media_lines, text_steps
+from .prose import binary_steps, empty_steps, media_lines, text_steps
 from .table import table_steps
 
 _REST_TOKENS, _BLOCK_TOKENS = 12, 28
