@@ -10,7 +10,7 @@ CrpError
 ├── Refused            REFUSED     understood, and not allowed: says the rule
 ├── CaptureFailed      CAPTURE     a result could not be recorded; the result itself is still the caller's
 ├── UpstreamError      UPSTREAM    an upstream could not be started, died, or did not answer in time
-└── Rejected           (reason)    a proof was not accepted; `code` is one of the reason codes of proof/eccr.py
+└── Rejected           (reason)    a proof was not accepted; `code` is one of the reason codes of proof/reasons.py
 """
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ class UpstreamError(CrpError):
 
 
 class Rejected(CrpError):
-    """A proof that was not accepted. `code` is the reason code; verification fails closed (DESIGN §7.7)."""
+    """A proof that was not accepted. `code` is the reason code; verification fails closed."""
 
     code = "REJECTED"

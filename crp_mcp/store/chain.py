@@ -33,12 +33,21 @@ def store(db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int,
             "INSERT INTO record (seq, body, hash, mac) VALUES (?, ?, ?, ?)",
             (record.seq, record.body, record.hash, record.mac),
         )
-    if sealed.receipt is not None:
-        _store_receipt(db, sealed.receipt, space_id, own)
+    if sealed.records:
+        last = sealed.records[-1]
+        db.execute("UPDATE tally SET head_seq = ?, head_hash = ? WHERE id = 0", (last.seq, last.hash))
+    for mark in sealed.checkpoints:
+        add_checkpoint(db, mark.seq, mark.body, mark.at)
+    for receipt in (*(() if sealed.receipt is None else (sealed.receipt,)), *sealed.more):
+        _store_receipt(db, receipt, space_id, own)
 
 
 def _store_receipt(db: sqlite3.Connection, receipt: SealedReceipt, space_id: int, own: str | None) -> None:
     leaves = [(None if leaf.item == own else leaf.item, leaf.body) for leaf in receipt.leaves]
+    if own is not None:
+        sources = [(space_id, item, own) for item, _ in leaves if item is not None]
+        if sources:
+            db.executemany("INSERT OR IGNORE INTO derivation (space_id, source, entry) VALUES (?, ?, ?)", sources)
     only = leaves[0][1] if len(leaves) == 1 and leaves[0][0] is None else None  # a plain capture: one row less
     receipt_id = db.execute(
         "INSERT INTO receipt (digest, body, supersedes, space_id, only_leaf) VALUES (?, ?, ?, ?, ?)",

@@ -62,6 +62,10 @@ class Sealed:
     receipt: SealedReceipt | None = None
     summary: str | None = None
     sent_tokens: int | None = None
+    more: Sequence[SealedReceipt] = ()
+    """Further receipts of the same transaction."""
+    checkpoints: Sequence[StoredCheckpoint] = ()
+    """Signed heads that fell due among these records."""
 
 
 Scopes = list[Scope]

@@ -260,7 +260,28 @@ def _later_tables(db: Database, table: Callable[..., None]) -> None:
     db.table("fact").enable_fts(["content"], create_triggers=True)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first,)
+def _erasure(db: Database) -> None:
+    """What an erasure needs: what was built on what, tombstones, receipts no longer in force, scrubs still to be done.
+
+    The head of the audit chain also stands in `tally`, apart from the records, so that a cut end shows.
+    """
+    table = partial(_table, db)
+    table("derivation", {"space_id": int, "source": str, "entry": str}, ("space_id", "source", "entry"))
+    stone = {"id": int, "space_id": int, "scratch_id": str, "digest": str, "body": bytes, "at": float}
+    table("tombstone", stone, "id")
+    db.table("tombstone").create_index(["digest"])
+    table("revoked", {"digest": str, "at": float, "successor": str}, "digest", ("successor",))
+    table("rejection", {"id": int, "body": bytes, "at": float}, "id")
+    table("scrub", {"id": int, "at": float, "needs": str}, "id")
+    for column in ("head_seq INTEGER", "head_hash TEXT"):
+        db.execute(f"ALTER TABLE tally ADD COLUMN {column}")
+    db.execute(
+        "UPDATE tally SET head_seq = (SELECT max(seq) FROM record), "
+        "head_hash = (SELECT hash FROM record ORDER BY seq DESC LIMIT 1) WHERE id = 0"
+    )
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure)
 VERSION = len(MIGRATIONS)
 
 
