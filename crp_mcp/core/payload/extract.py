@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, ValidationError, field
@@ -64,7 +64,8 @@ def extract_payload(result: bytes) -> Payload:
     text = block.text.encode()
     structured = _compare(parsed.structured, text)
     meta = None if isinstance(parsed.meta, UnsetType) else bytes(parsed.meta)
-    plain = structured in (Structured.ABSENT, Structured.EQUAL) and is_envelope_meta(meta)
+    keys = {} if meta is None else as_object(meta)
+    plain = structured in (Structured.ABSENT, Structured.EQUAL) and keys is not None and is_envelope_meta(keys)
     if plain and not block.annotations and not block.meta:
         return Payload(text, "text", parsed.is_error, (), parsed.result_type, structured, meta)
     return Payload(result, "result", parsed.is_error, (), parsed.result_type, structured, meta)
@@ -79,10 +80,9 @@ def _compare(structured: Raw | UnsetType, text: bytes) -> Structured:
     return Structured.WRAPPED if wraps(raw, [text]) else Structured.OTHER
 
 
-def is_envelope_meta(meta: bytes | None) -> bool:
+def is_envelope_meta(keys: Iterable[str]) -> bool:
     """Whether a result's `_meta` holds nothing but what the protocol itself puts there."""
-    members = {} if meta is None else as_object(meta)
-    return members is not None and all(key.startswith(ENVELOPE_META_PREFIX) or key in ENVELOPE_META for key in members)
+    return all(key.startswith(ENVELOPE_META_PREFIX) or key in ENVELOPE_META for key in keys)
 
 
 def wraps(structured: bytes, texts: list[bytes]) -> bool:
@@ -160,14 +160,15 @@ def _texts(scan: Scan[Raw]) -> list[TextBlock]:
 def media_block(index: int, block: BlockScan[Raw]) -> Block:
     """What is recorded of a block that is not a text block; the digest is of the decoded bytes.
 
-    Links and unknown types have no bytes of their own: then digest and size are of the block's JSON as received.
+    Links, unknown types and broken strings have no bytes of their own: then digest and size are of the block's JSON.
     """
     holder = block.resource or block.members or {}
-    if block.text is not None:
-        data = lenient_text(bytes(block.text)) or b""
-    elif block.encoded is not None:
-        data = decode_base64(lenient_text(bytes(block.encoded)) or b"")
-    else:
+    try:
+        if block.text is not None:
+            data = exact_text(block.text)
+        else:
+            data = bytes(block.node) if block.encoded is None else decode_base64(exact_text(block.encoded))
+    except NotExact:
         data = bytes(block.node)
     mime = short_string(holder.get("mimeType"))
     return Block(index, block.type or "unknown", mime, "sha256:" + hashlib.sha256(data).hexdigest(), len(data))

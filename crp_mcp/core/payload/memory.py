@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import DecodeError, Raw
 from msgspec.json import Decoder
 
-from .model import MAX_BLOCKS, BlockScan, NotExact, Scan
+from .model import MAX_BLOCKS, BlockScan, NotExact, Scan, Span
 
 _OBJECT = Decoder(dict[str, Raw])
 _LIST = Decoder(list[Raw])
@@ -68,11 +69,29 @@ def short_string(raw: Raw | bytes | None) -> str | None:
         return None
 
 
+def as_key(raw: bytes) -> str:
+    """A member's name from its JSON string; what is no text in it stays as lone surrogates."""
+    try:
+        return _STRING.decode(raw)
+    except DecodeError:
+        pass
+    try:
+        value: Any = json.loads(raw.decode("utf-8", "surrogateescape"), strict=False)
+    except ValueError:
+        value = raw[1:-1].decode("utf-8", "surrogateescape")
+    return str(value)
+
+
 def scan_bytes(result: bytes) -> Scan[Raw]:
-    """Skeleton of a result in memory: one pass over its members, one over its blocks. Never raises."""
-    node = Raw(result)
+    """Skeleton of a result in memory: one pass over its members, one over its blocks. Never raises.
+
+    What strict readers refuse (NaN, lone surrogates, deep nesting) is gone through again by its quotes and brackets.
+    """
     members = as_object(result)
     if members is None:
+        return _lenient(result)
+    node = Raw(result)
+    if len(members) > MAX_BLOCKS:
         return Scan(node, None, None)
     items = as_list(members["content"]) if "content" in members else None
     few = items is not None and len(items) <= MAX_BLOCKS
@@ -90,3 +109,22 @@ def _block(item: Raw) -> BlockScan[Raw]:
 
 def _inner(members: dict[str, Raw], key: str) -> dict[str, Raw] | None:
     return as_object(members[key]) if key in members else None
+
+
+def _lenient(result: bytes) -> Scan[Raw]:
+    from .scan import scan_result
+
+    scan = scan_result(lambda start, end: result[start:end], 0, len(result))
+
+    def cut(span: Span) -> Raw:
+        return Raw(result[span.start : span.end])
+
+    def cut_all(members: Mapping[str, Span] | None) -> dict[str, Raw] | None:
+        return None if members is None else {key: cut(span) for key, span in members.items()}
+
+    def cut_block(block: BlockScan[Span]) -> BlockScan[Raw]:
+        members, resource, meta = cut_all(block.members), cut_all(block.resource), cut_all(block.meta)
+        return BlockScan(cut(block.node), members, block.type, resource, meta)
+
+    blocks = None if scan.blocks is None else tuple(map(cut_block, scan.blocks))
+    return Scan(cut(scan.node), cut_all(scan.members), blocks, cut_all(scan.meta))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from msgspec import Raw
 from msgspec.json import encode
 
 from .memory import scan_bytes
@@ -40,7 +42,7 @@ def replace_with_summary(
     """
     scan = scan_bytes(result)
     extra = [structured_summary] if structured_summary is not None else []
-    return b"".join(rewrite(scan, summaries, meta, bytes, modern=modern, extra=extra, keep_structured=keep_structured))
+    return b"".join(rewrite(scan, summaries, meta, _whole, modern=modern, extra=extra, keep_structured=keep_structured))
 
 
 def strip_reserved(result: bytes) -> bytes:
@@ -50,7 +52,11 @@ def strip_reserved(result: bytes) -> bytes:
     scan = scan_bytes(result)
     if scan.members is None or not has_reserved(scan):
         return result
-    return b"".join(rewrite(scan, {}, {}, bytes, modern=False, keep_structured=True))
+    return b"".join(rewrite(scan, {}, {}, _whole, modern=False, keep_structured=True))
+
+
+def _whole(node: Raw) -> tuple[bytes]:
+    return (bytes(node),)
 
 
 def has_reserved(scan: Scan[N]) -> bool:
@@ -66,13 +72,13 @@ def rewrite(
     scan: Scan[N],
     summaries: Summaries,
     meta: Mapping[str, Any],
-    read: Callable[[N], bytes],
+    read: Callable[[N], Iterable[bytes]],
     *,
     modern: bool,
     extra: Sequence[str] = (),
     keep_structured: bool = False,
 ) -> Iterator[bytes]:
-    """The pieces of the rewritten result, in order (see `replace_with_summary`); `read` gives a node's bytes."""
+    """The pieces of the rewritten result, in order (see `replace_with_summary`). `read` gives a node's bytes."""
     members: dict[str, Piece[N]] = dict(scan.members or {})
     if scan.blocks is not None:
         kept: list[Piece[N] | None] = [_block(block, summaries.get(i, _KEEP)) for i, block in enumerate(scan.blocks)]
@@ -123,13 +129,20 @@ def _unreserved(meta: Mapping[str, N]) -> dict[str, Any]:
     return {key: node for key, node in meta.items() if not key.startswith(RESERVED)}
 
 
-def _emit(piece: Piece[N], read: Callable[[N], bytes]) -> Iterator[bytes]:
+def _key(key: str) -> bytes:
+    try:
+        return encode(key)
+    except UnicodeEncodeError:
+        return json.dumps(key).encode()
+
+
+def _emit(piece: Piece[N], read: Callable[[N], Iterable[bytes]]) -> Iterator[bytes]:
     if isinstance(piece, bytes):
         yield piece
     elif isinstance(piece, dict):
         yield b"{"
         for number, (key, value) in enumerate(piece.items()):
-            yield (b"," if number else b"") + encode(key) + b":"
+            yield (b"," if number else b"") + _key(key) + b":"
             yield from _emit(value, read)
         yield b"}"
     elif isinstance(piece, list):
@@ -139,4 +152,4 @@ def _emit(piece: Piece[N], read: Callable[[N], bytes]) -> Iterator[bytes]:
             yield from _emit(value, read)
         yield b"]"
     else:
-        yield read(piece)
+        yield from read(piece)
