@@ -1,0 +1,258 @@
+"""The cache files of derived tables: one for each access scope, holding nothing else, gone with what it came from.
+
+Whatever is in them can be built again, so a damaged file is removed, not repaired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from crp_mcp.core.model import Entry, Scope
+from crp_mcp.core.shape.model import Shape
+from crp_mcp.errors import StoreError
+
+from .build import Built, Payload, build, build_index, build_parts
+from .sql import quote
+from .tables import has_parts, sources
+
+FORMAT = 1
+"""Raised when tables are built differently: older files are removed."""
+BUSY_SECONDS = 60.0
+CATALOGUE = "crp_tables"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A derived table. `columns`: (name, kind, column with the original text or None)."""
+
+    name: str
+    scratch_id: str
+    rows: int
+    columns: tuple[tuple[str, str, str | None], ...]
+    text: bool = False
+    indexed: bool = False
+    decimals: Mapping[str, int | None] = field(default_factory=dict)
+    """For float columns that were asked: most digits after the point, None where there are too many."""
+
+
+def scope_file(folder: Path, scope: Scope) -> Path:
+    """The cache file of tenant + project."""
+    key = hashlib.sha256(f"{scope.tenant}\0{scope.project}".encode()).hexdigest()[:32]
+    return folder / f"{key}.db"
+
+
+class Cache:
+    """Derived tables of one access scope. Safe from several threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+
+    def tables(self, scratch_id: str) -> tuple[Table, ...]:
+        """Tables of one result that exist, the main one first."""
+        with self._lock:
+            rows = self._open().execute(
+                f"SELECT name, scratch_id, rows, columns, text, indexed, decimals FROM {CATALOGUE} "
+                "WHERE scratch_id = ? ORDER BY rowid",
+                (scratch_id,),
+            )
+            return tuple(_table(row) for row in rows)
+
+    def ensure(self, entry: Entry, shape: Shape, payload: Callable[[], Payload], *, parts: bool) -> tuple[Table, ...]:
+        """The tables of one result, built where they are missing. `parts`: also one for each list inside its object."""
+        there = self.tables(entry.scratch_id)
+        done = self._state(entry.scratch_id)
+        wants_parts = parts and has_parts(shape)
+        if done >= (2 if wants_parts else 1):
+            return there
+        with self._write() as db:
+            there, done = self.tables(entry.scratch_id), self._state(entry.scratch_id)
+            source = payload()
+            made: list[Built] = []
+            if done < 1:
+                for place in sources(shape):
+                    made += build(db, f"{entry.scratch_id}{place.suffix}", place, source)
+            if wants_parts and done < 2:
+                taken = [table.name for table in there] + [one.name for one in made]
+                made += build_parts(db, entry.scratch_id, shape, source, taken)
+            for one in made:
+                db.execute(
+                    f"INSERT INTO {CATALOGUE} (name, scratch_id, rows, columns, text) VALUES (?, ?, ?, ?, ?)",
+                    (one.name, entry.scratch_id, one.rows, json.dumps(one.columns), one.text),
+                )
+            db.execute(
+                "INSERT INTO crp_results (scratch_id, state) VALUES (?, ?) "
+                "ON CONFLICT (scratch_id) DO UPDATE SET state = max(state, excluded.state)",
+                (entry.scratch_id, 2 if wants_parts else 1),
+            )
+        return self.tables(entry.scratch_id)
+
+    def ensure_index(self, table: Table) -> None:
+        """Full-text search over a table of lines."""
+        if table.indexed:
+            return
+        with self._write() as db:
+            row = db.execute(f"SELECT indexed FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
+            if row and not row[0]:
+                build_index(db, Built(table.name, table.rows, table.columns, True))
+                db.execute(f"UPDATE {CATALOGUE} SET indexed = 1 WHERE name = ?", (table.name,))
+
+    def decimals(self, table: Table, column: str) -> int | None:
+        """Most digits after the point in a float column, if all its values have few: then sums can be exact."""
+        if column in table.decimals:
+            return table.decimals[column]
+        with self._lock:
+            found = _decimals(self._open(), table.name, column)
+            with self._write() as db:
+                row = db.execute(f"SELECT decimals FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
+                known = json.loads(row[0]) if row else {}
+                db.execute(
+                    f"UPDATE {CATALOGUE} SET decimals = ? WHERE name = ?",
+                    (json.dumps({**known, column: found}), table.name),
+                )
+        return found
+
+    def results(self) -> tuple[str, ...]:
+        """Ids of the results that have tables here."""
+        with self._lock:
+            return tuple(row[0] for row in self._open().execute("SELECT scratch_id FROM crp_results"))
+
+    def forget(self, scratch_ids: Sequence[str]) -> bool:
+        """Remove everything derived from these results, from the file and its log.
+
+        Returns False where another process still read the log, so that it could not be emptied yet.
+        """
+        with self._lock:
+            if not self.path.exists():
+                return True
+            with self._write() as db:
+                for scratch_id in scratch_ids:
+                    for table in self.tables(scratch_id):
+                        if table.indexed:
+                            db.execute(f"DROP TABLE IF EXISTS {quote(table.name + '.fts')}")
+                        db.execute(f"DROP TABLE IF EXISTS {quote(table.name)}")
+                    db.execute(f"DELETE FROM {CATALOGUE} WHERE scratch_id = ?", (scratch_id,))
+                    db.execute("DELETE FROM crp_results WHERE scratch_id = ?", (scratch_id,))
+            self._open().execute("PRAGMA incremental_vacuum").fetchall()
+            busy = self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            return not busy
+
+    def bytes_used(self) -> int:
+        """Size of the file and its log."""
+        return sum(path.stat().st_size for path in _files(self.path) if path.exists())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            self._db = None
+
+    # -- inside
+
+    def _state(self, scratch_id: str) -> int:
+        with self._lock:
+            row = self._open().execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
+            return int(row[0]) if row else 0
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            db = self._open()
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise StoreError(f"tables {self.path}: {error}; another process may be building, try again") from error
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException as error:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise StoreError(f"tables {self.path}: cannot be built: {error}") from error
+                raise
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is not None and not self.path.exists():
+            self._db.close()
+            self._db = None
+        if self._db is None:
+            try:
+                self._db = _connect(self.path)
+            except sqlite3.DatabaseError:
+                remove(self.path)
+                self._db = _connect(self.path)
+        return self._db
+
+
+def _table(row: tuple[Any, ...]) -> Table:
+    columns = tuple((name, kind, beside) for name, kind, beside in json.loads(row[3]))
+    return Table(row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), json.loads(row[6]))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    _make_private(path)
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        db.execute("PRAGMA journal_mode=WAL").fetchone()
+        for pragma in ("synchronous=OFF", "secure_delete=ON", "cache_size=-16384", "temp_store=MEMORY"):
+            db.execute(f"PRAGMA {pragma}").fetchall()
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, FORMAT):
+            raise sqlite3.DatabaseError(f"format {version}")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(
+            f"CREATE TABLE IF NOT EXISTS {CATALOGUE} (name TEXT PRIMARY KEY COLLATE NOCASE, scratch_id TEXT NOT NULL, "
+            "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
+            "decimals TEXT NOT NULL DEFAULT '{}')"
+        )
+        db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT PRIMARY KEY, state INTEGER NOT NULL)")
+        db.execute(f"PRAGMA user_version={FORMAT}")
+        db.execute("COMMIT")
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _make_private(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(f"tables {path}: cannot be made ({error.strerror}): make its folder writable") from error
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    return path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+
+
+def remove(path: Path) -> None:
+    """Remove a cache file and its log."""
+    for one in _files(path):
+        one.unlink(missing_ok=True)
+
+
+def _decimals(db: sqlite3.Connection, table: str, column: str) -> int | None:
+    name = quote(column)
+    for digits in (0, 2, 4, 6):
+        factor = f"1{'0' * digits}.0"
+        row = db.execute(
+            f"SELECT 1 FROM {quote(table)} WHERE {name} IS NOT NULL AND (typeof({name}) NOT IN ('real', 'integer') OR "
+            f"abs({name} * {factor}) > 1e13 OR CAST(round({name} * {factor}) AS INTEGER) / {factor} <> {name}) LIMIT 1"
+        ).fetchone()
+        if row is None:
+            return digits
+    return None

@@ -1,0 +1,248 @@
+"""Columns of a derived table: their names and types in SQLite, and cells made usable without losing the original.
+
+Pure. A number or date spelled as text becomes a number or an ISO date in the column itself, and the text as it was
+stands in `<column>_text` beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from crp_mcp.core.shape.again import all_readings
+from crp_mcp.core.shape.cells import LongText, OddNumber, compact_json
+from crp_mcp.core.shape.column_values import Reading, find_reading, fits
+from crp_mcp.core.shape.columns import Num
+from crp_mcp.core.shape.model import Column
+
+MOST = 900
+"""Columns of a table; SQLite holds 2,000, and each may need a second one beside it."""
+_INT64 = 2**63
+_LONG = 2**62
+_WHOLE_JSON = 1 << 40
+_NATIVE_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:\d\d))?)?", re.ASCII)
+"""What SQLite's own date functions take as it is."""
+_MONTH_ONLY = re.compile(r"\d{4}-\d\d", re.ASCII)
+_LEADING_ZERO = re.compile(r"-?0\d+", re.ASCII)
+
+Convert = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """How one column is stored. `position`: its place in a row of the source."""
+
+    name: str
+    position: int
+    declared: str
+    """Declared type: what SQLite compares it as."""
+    kind: str
+    """For the reader: int, float, text, bool, date, datetime, json, mixed."""
+    reading: Reading | None = None
+    """Texts of this spelling are converted, and the original is kept beside."""
+    beside: str | None = None
+    """Name of the column that has the original text."""
+
+
+def plan_columns(columns: Sequence[Column], *, text_cells: bool) -> list[ColumnPlan]:
+    """One plan for each column, names unique without regard to case. `text_cells`: every cell of the source is text."""
+    taken = Counter(column.name.lower() for column in columns)
+    used: set[str] = set()
+    plans = []
+    for at, column in enumerate(columns[:MOST]):
+        name = _free(column.name.strip() or f"column_{at + 1}", used)
+        declared, kind, reading, beside = _store_as(column, text_cells)
+        second = None
+        if beside:
+            second = f"{name}_text"
+            while second.lower() in taken or second.lower() in used:
+                second += "_"
+            used.add(second.lower())
+        plans.append(ColumnPlan(name, at, declared, kind, reading, second))
+    return plans
+
+
+def _free(name: str, used: set[str]) -> str:
+    number, free = 1, name
+    while free.lower() in used:
+        number += 1
+        free = f"{name}_{number}"
+    used.add(free.lower())
+    return free
+
+
+def _store_as(column: Column, text_cells: bool) -> tuple[str, str, Reading | None, bool]:
+    """(declared type, kind, reading, keep the original beside)."""
+    types = set(column.types)
+    if types & {"date", "datetime"}:
+        kind = "datetime" if "datetime" in types else "date"
+        if types - {"date", "datetime", "str"}:
+            return "", "mixed", None, False
+        reading = None if _is_native_date(column) else _reading_of(column, kind)
+        return "TEXT", kind, reading, reading is not None
+    if types and types <= {"int", "float"}:
+        return *_number(column, types), _reading_of(column, "number") if text_cells else None, False
+    if types <= {"str", "int", "float"} and "str" in types and (text_cells or types == {"str"}):
+        reading = _reading_of(column, "number") if column.low is not None and column.types[0] != "date" else None
+        if reading is None:
+            return "TEXT", "text", None, False
+        if any(
+            _LEADING_ZERO.fullmatch(text)
+            for text in (column.low, column.high, *(text for text, _ in column.top))
+            if text
+        ):
+            return "TEXT", "text", None, False
+        return *_read_as(reading, column), reading, True
+    if types <= {"bool"}:
+        return ("TEXT", "bool", None, False) if text_cells else ("INTEGER", "bool", None, False)
+    if types <= {"object", "list"}:
+        return "TEXT", "json", None, False
+    return "", "mixed", None, False
+
+
+def _number(column: Column, types: set[str]) -> tuple[str, str]:
+    ends = [_decimal(text) for text in (column.low, column.high) if text is not None]
+    if types == {"int"}:
+        return ("INTEGER" if len(ends) == 2 and all(-_INT64 <= end < _INT64 for end in ends) else ""), "int"
+    return ("REAL" if len(ends) == 2 and all(abs(end) <= 2**53 for end in ends) else ""), "float"
+
+
+def _read_as(reading: Reading, column: Column) -> tuple[str, str]:
+    """(declared type, kind) of texts that are read as numbers."""
+    if reading.type != "int":
+        return "REAL", "float"
+    ends = [int(text) for text in (column.low, column.high) if text is not None]
+    return ("INTEGER" if all(-_INT64 <= end < _INT64 for end in ends) else ""), "int"
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        return Decimal(_LONG * 4)
+
+
+def _is_native_date(column: Column) -> bool:
+    ends = [text for text in (column.low, column.high, *(text for text, _ in column.top)) if text is not None]
+    return all(_NATIVE_DATE.fullmatch(text) or _MONTH_ONLY.fullmatch(text) for text in ends)
+
+
+def _reading_of(column: Column, kind: str) -> Reading | None:
+    """The spelling of a column whose range is known. None where it is not certain."""
+    if column.top:
+        found = find_reading(dict(column.top))
+        if found is not None:
+            return found if _is_of(found, kind) else None
+    ends = [text for text in (column.low, column.high) if text is not None]
+    if not ends:
+        return None
+    found_all = [one for one in all_readings() if _is_of(one, kind) and all(fits(one, text) for text in ends)]
+    ordered = [one for one in found_all if one.key(ends[0]) <= one.key(ends[-1])]
+    if kind == "number":
+        return ordered[-1] if ordered else None  # the widest: what fits a narrow one fits it too
+    return ordered[0] if len(ordered) == 1 else None
+
+
+def _is_of(reading: Reading, kind: str) -> bool:
+    return reading.type in (("int", "float") if kind == "number" else ("date", "datetime"))
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def column_values(plan: ColumnPlan, cells: Sequence[Any]) -> list[Sequence[Any]]:
+    """A batch of one column as SQLite takes it: one sequence, or two where the original stands beside."""
+    if plan.reading is None:
+        return [list(map(plain_cell, cells))]
+    if plan.beside is None:
+        return [[read_cell(plan.reading, cell, keep=True) for cell in cells]]
+    return [[read_cell(plan.reading, cell, keep=False) for cell in cells], [original(cell) for cell in cells]]
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell as SQLite can hold it: numbers exact, nested ones as JSON text."""
+    kind = type(cell)
+    if cell is None or kind is float or kind is bool:
+        return cell
+    if kind is str:
+        return cell if cell.isascii() else whole_text(cell)
+    if kind is int:
+        return cell if -_INT64 <= cell < _INT64 else str(cell)
+    if kind is Num or kind is OddNumber:
+        return number_cell(str(cell))
+    if kind is LongText:
+        return whole_text(cell.head)
+    return whole_text(compact_json(cell, _WHOLE_JSON))
+
+
+def whole_text(text: str) -> str:
+    """Text that has UTF-8: half surrogates are replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def number_cell(literal: str) -> Any:
+    """The value of a number's literal; the literal itself where no number of SQLite is near it."""
+    try:
+        value = float(literal)
+    except ValueError:
+        return literal
+    if value != value:
+        return None
+    return literal if value in (float("inf"), float("-inf")) else value
+
+
+def read_cell(reading: Reading, cell: Any, *, keep: bool) -> Any:
+    """What a text of this spelling means. `keep`: other texts stay as they are, instead of null."""
+    if type(cell) is not str:
+        return plain_cell(cell)
+    text = cell.strip(" ")
+    if not text:
+        return None
+    try:
+        if reading.one.fullmatch(text) is None:
+            return cell if keep else None
+        value = reading.key(text)
+    except (ValueError, ArithmeticError):
+        return cell if keep else None
+    if reading.type in ("date", "datetime"):
+        return iso_text(reading.type, value)
+    return exact_number(value)
+
+
+def exact_number(value: int | Decimal) -> Any:
+    """A number as SQLite holds it; whole ones beyond 64 bits as text."""
+    if isinstance(value, int):
+        return value if -_INT64 <= value < _INT64 else str(value)
+    if value == value.to_integral_value() and abs(value) < _INT64 and value.as_tuple().exponent == 0:
+        return int(value)
+    number = float(value)
+    return number if abs(number) < float("inf") else str(value)
+
+
+def iso_text(kind: str, value: Any) -> str:
+    """A date's sort key as ISO text, in UTC where it had a zone."""
+    if isinstance(value, str):
+        return value
+    _, moment, seconds = value
+    if kind == "date":
+        return str(moment.date().isoformat())
+    fraction = seconds[2:].rstrip("0")
+    return f"{moment:%Y-%m-%d %H:%M}:{seconds[:2]}" + (f".{fraction}" if fraction else "")
+
+
+def original(cell: Any) -> Any:
+    """The cell's text as it was."""
+    return whole_text(cell) if type(cell) is str else None if cell is None else str(plain_cell(cell))
+
+
+def has_leading_zeros(cells: Iterable[Any]) -> bool:
+    """Whether some texts are digits that begin with a zero: codes, not numbers."""
+    return any(type(cell) is str and _LEADING_ZERO.fullmatch(cell) is not None for cell in cells)

@@ -1,0 +1,283 @@
+"""The gate of the query process: what SQLite may do there, and how much of it. Standard library alone.
+
+Two locks: the connection is opened read-only on the one cache file, and an authorizer lets SELECT and pure functions
+through and nothing else. Everything here runs in a child that its parent can kill.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+HEAP_BYTES = 256 << 20
+LONGEST_VALUE = 32 << 20
+"""Bytes of one value: `zeroblob(2e9)` and the like end here."""
+LONGEST_PATTERN = 1_000
+STEPS = 20_000
+"""Virtual machine steps between two looks at the clock."""
+
+_PURE = """
+-> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling char coalesce concat concat_ws cos
+cosh count cume_dist date datetime degrees dense_rank exact_sum exp first_value floor format glob group_concat
+hex highlight ifnull iif instr json json_array json_array_length json_error_position json_extract
+json_group_array json_group_object json_insert json_object json_patch json_pretty json_quote json_remove
+json_replace json_set json_type json_valid julianday lag last_value lead length like likelihood likely ln log
+log10 log2 lower ltrim match max median min mod nth_value ntile nullif octet_length percent_rank percentile
+percentile_cont percentile_disc pi pow power printf quote radians rank regexp replace round row_number rtrim
+sign sin sinh snippet soundex sqrt strftime string_agg substr substring sum tan tanh time timediff total trim
+trunc typeof unhex unicode unixepoch unlikely upper zeroblob
+"""
+PURE_FUNCTIONS = frozenset(_PURE.split())
+TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
+_INDEX_PARTS = (".fts", ".fts_data", ".fts_idx", ".fts_docsize", ".fts_config", ".fts_content")
+_LIMITS = {
+    "SQLITE_LIMIT_LENGTH": LONGEST_VALUE,
+    "SQLITE_LIMIT_SQL_LENGTH": 100_000,
+    "SQLITE_LIMIT_EXPR_DEPTH": 200,
+    "SQLITE_LIMIT_COMPOUND_SELECT": 50,
+    "SQLITE_LIMIT_VDBE_OP": 1_000_000,
+    "SQLITE_LIMIT_FUNCTION_ARG": 100,
+    "SQLITE_LIMIT_ATTACHED": 0,
+    "SQLITE_LIMIT_LIKE_PATTERN_LENGTH": LONGEST_PATTERN,
+    "SQLITE_LIMIT_VARIABLE_NUMBER": 100,
+    "SQLITE_LIMIT_TRIGGER_DEPTH": 1,
+    "SQLITE_LIMIT_WORKER_THREADS": 0,
+}
+
+
+@dataclass(slots=True)
+class Gate:
+    """Decides for one query what SQLite may do, and remembers what was read and what was refused."""
+
+    tables: frozenset[str]
+    """Names that may be read, in lower case."""
+    modules: frozenset[str] = frozenset()
+    """Names of built-in virtual tables: no common table expression is one of them."""
+    expressions: frozenset[str] = frozenset()
+    """Names of the query's common table expressions, in lower case."""
+    reads: dict[str, set[str]] = field(default_factory=dict)
+    refused: str | None = None
+
+    def __call__(self, action: int, first: str | None, second: str | None, schema: str | None, via: str | None) -> int:
+        if action == sqlite3.SQLITE_SELECT or action == sqlite3.SQLITE_RECURSIVE:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ:
+            return self._read(str(first), second or "")
+        if action == sqlite3.SQLITE_FUNCTION:
+            name = str(second).lower()
+            return sqlite3.SQLITE_OK if name in PURE_FUNCTIONS else self._refuse(f"the function {name}()")
+        if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None and self._indexed():
+            return sqlite3.SQLITE_OK  # the full-text index asks this of its own file
+        return self._refuse(_ACTIONS.get(action, "this statement"))
+
+    def _read(self, table: str, column: str) -> int:
+        low = table.lower()
+        base = low
+        for part in _INDEX_PARTS:
+            base = base.removesuffix(part) if low.endswith(part) else base
+        if base in self.tables and not low.startswith(("sqlite_", "pragma_")):
+            self.reads.setdefault(base, set()).add(column)
+            return sqlite3.SQLITE_OK
+        if low in TABLE_FUNCTIONS or (not column and low in self.expressions - self.modules):
+            return sqlite3.SQLITE_OK
+        return self._refuse(f"reading {table}")
+
+    def _indexed(self) -> bool:
+        return bool(self.tables)
+
+    def _refuse(self, what: str) -> int:
+        self.refused = self.refused or what
+        return sqlite3.SQLITE_DENY
+
+
+_ACTIONS = {
+    sqlite3.SQLITE_PRAGMA: "PRAGMA",
+    sqlite3.SQLITE_ATTACH: "ATTACH",
+    sqlite3.SQLITE_DETACH: "DETACH",
+    sqlite3.SQLITE_INSERT: "writing, or a table that is no stored result,",
+    sqlite3.SQLITE_UPDATE: "writing",
+    sqlite3.SQLITE_DELETE: "writing",
+    sqlite3.SQLITE_TRANSACTION: "a transaction",
+}
+
+
+def open_connection(path: str) -> sqlite3.Connection:
+    """The cache file, read-only, within the limits."""
+    db = sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=0)
+    for pragma in (
+        "busy_timeout=2000",
+        "temp_store=MEMORY",
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "mmap_size=0",
+        "cache_size=-32768",
+        f"hard_heap_limit={HEAP_BYTES}",
+    ):
+        db.execute(f"PRAGMA {pragma}").close()
+    for name, value in _LIMITS.items():
+        number = getattr(sqlite3, name, None)
+        if number is not None:
+            db.setlimit(number, value)
+    if hasattr(db, "enable_load_extension"):  # off by default; left out of some builds of Python
+        db.enable_load_extension(False)
+    for name in sorted(TABLE_FUNCTIONS):  # known to the connection before an authorizer sees it made
+        db.execute(f"SELECT 1 FROM {name}('[]')").fetchall()
+    db.create_function("regexp", 2, regexp, deterministic=True)
+    db.create_aggregate("exact_sum", 1, ExactSum)
+    return db
+
+
+def prepare(db: sqlite3.Connection, views: Mapping[str, str]) -> None:
+    """Make the names of this query: a temporary view for each, over a table of the file. Needs no authorizer yet.
+
+    `views`: name -> SELECT that stands for it.
+    """
+    for (name,) in db.execute("SELECT name FROM temp.sqlite_master WHERE type = 'view'").fetchall():
+        db.execute(f"DROP VIEW temp.{quote(name)}")
+    for name, select in views.items():
+        db.execute(f"CREATE TEMP VIEW {quote(name)} AS {select}")
+
+
+def modules_of(db: sqlite3.Connection) -> frozenset[str]:
+    """Names of the virtual tables this SQLite has built in."""
+    return frozenset(str(row[0]).lower() for row in db.execute("PRAGMA module_list"))
+
+
+def quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def run(db: sqlite3.Connection, request: Mapping[str, Any]) -> dict[str, Any]:
+    """One query. Raises sqlite3.Error for what SQLite says of it; what the gate refused is in the reply."""
+    prepare(db, request["views"])
+    gate = Gate(
+        frozenset(name.lower() for name in (*request["tables"], *request["views"])),
+        modules_of(db) - TABLE_FUNCTIONS,
+        frozenset(name.lower() for name in request["expressions"]),
+    )
+    deadline = time.monotonic() + float(request["seconds"])
+    db.set_progress_handler(lambda: time.monotonic() > deadline, STEPS)
+    db.set_authorizer(gate)
+    cursor = db.cursor()
+    try:
+        cursor.execute(request["sql"])
+        return {
+            "ok": True,
+            **_fetch(cursor, request),
+            "reads": {name: sorted(cols) for name, cols in gate.reads.items()},
+        }
+    except sqlite3.Error as error:
+        late = time.monotonic() > deadline
+        return {"ok": False, "error": str(error), "refused": gate.refused, "late": late}
+    finally:
+        cursor.close()
+        db.set_authorizer(None)
+        db.set_progress_handler(None, 0)
+
+
+def _fetch(cursor: sqlite3.Cursor, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Rows as JSON texts, up to the limits; rows beyond them are counted alone."""
+    names = [column[0] for column in cursor.description or ()]
+    most, room, clean = int(request["rows"]), int(request["bytes"]), bool(request["clean"])
+    lines: list[str] = []
+    total = 0
+    while batch := cursor.fetchmany(500):
+        for row in batch:
+            total += 1
+            if len(lines) >= most or room <= 0:
+                most = len(lines)
+                continue
+            line = json.dumps([_value(cell, clean) for cell in row], ensure_ascii=False, separators=(",", ":"))
+            room -= len(line)
+            lines.append(line)
+    return {"columns": names, "rows": lines, "total": total}
+
+
+def _value(cell: Any, clean: bool) -> Any:
+    if type(cell) is float:
+        if not math.isfinite(cell):
+            return "Infinity" if cell > 0 else "-Infinity"
+        return without_noise(cell) if clean else cell
+    return f"x'{cell.hex()}'" if isinstance(cell, bytes) else cell
+
+
+def without_noise(value: float) -> float:
+    """The value with 15 digits where the 16th and 17th are what binary fractions leave behind (0.1 + 0.2)."""
+    short = float(f"{value:.15g}")
+    return short if len(f"{short!r}".strip("0")) + 2 < len(repr(value)) else value
+
+
+class ExactSum(list[Any]):
+    """Sum without rounding on the way: floats are added exactly and rounded once; whole numbers stay whole."""
+
+    step = list.append
+
+    def finalize(self) -> Any:
+        numbers = [value if isinstance(value, int | float) else _number(value) for value in self if value is not None]
+        if not numbers:
+            return None
+        if all(isinstance(value, int) for value in numbers):
+            total = sum(numbers)
+            return total if -(2**63) <= total < 2**63 else str(total)
+        try:
+            return float(f"{math.fsum(numbers):.15g}")
+        except OverflowError:
+            return sum(float(value) for value in numbers)
+
+
+def _number(value: Any) -> float | int:
+    """What a text counts for in a sum: the number it begins with, as SQLite has it."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    found = re.match(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)", text)
+    if found is None:
+        return 0.0
+    return int(found[1]) if re.fullmatch(r"[+-]?\d+", found[1]) and found.end() == len(text) else float(found[1])
+
+
+@lru_cache(maxsize=32)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return compile_pattern(pattern)
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """A user's pattern. Raises ValueError that says what is wrong with it."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"a pattern may have {LONGEST_PATTERN} characters, this one has {len(pattern)}")
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"the pattern is no regular expression: {error}") from None
+
+
+_pattern_fault: list[str] = []
+
+
+def regexp(pattern: Any, text: Any) -> int | None:
+    """`text REGEXP pattern`: whether the pattern is found anywhere in the text."""
+    if pattern is None or text is None:
+        return None
+    try:
+        return int(_compiled(str(pattern)).search(str(text)) is not None)
+    except ValueError as error:
+        _pattern_fault[:] = [str(error)]
+        raise
+
+
+def take_pattern_fault() -> str | None:
+    """Why the last pattern failed; SQLite itself only says that a function did."""
+    return _pattern_fault.pop() if _pattern_fault else None
+
+
+def search_lines(pattern: re.Pattern[str], lines: Iterable[str]) -> Iterable[tuple[int, str, tuple[int, int] | None]]:
+    """(line number, line, where the pattern was found) of every line."""
+    for number, line in enumerate(lines, 1):
+        found = pattern.search(line)
+        yield number, line, found.span() if found else None

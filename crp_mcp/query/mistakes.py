@@ -1,0 +1,69 @@
+"""What to say of a query that failed: what is allowed, which names exist, the nearest to the wrong one. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+from .cache import Table
+
+ALLOWED = (
+    "allowed is one SELECT over stored results, by scratch_id, pinned name or latest, "
+    "with SQLite's pure functions, REGEXP and, on text, MATCH"
+)
+_MOST = 30
+
+
+def refused(what: str) -> str:
+    """A refusal, with what is allowed."""
+    return f"{what} is not allowed here; {ALLOWED}"
+
+
+def stopped(seconds: float, why: str) -> str:
+    """A query that was ended."""
+    if why == "late":
+        return (
+            f"the query was stopped after {seconds:g} s; narrow it with WHERE, join on equal columns, or aggregate less"
+        )
+    return "the query needed more memory than it may have and was stopped; return fewer or shorter values"
+
+
+def explain(error: str, tables: Sequence[Table], names: Sequence[str], pattern: str | None) -> str:
+    """SQLite's message, with the names that exist and the nearest to a wrong one."""
+    if pattern:
+        return pattern
+    column = re.search(r"no such column: (.+)", error)
+    if column:
+        return f"{error}{_near(column[1], _columns(tables))}. {describe(tables)}"
+    table = re.search(r"no such table: (.+)", error)
+    if table:
+        listed = ", ".join(names[:_MOST]) or "none yet"
+        return f"{error}{_near(table[1], names)}. Tables: {listed}"
+    if "too big" in error:
+        return f"{error}: a value or a query may be so large only; return less"
+    if "MATCH" in error or error.startswith("fts5:") or "unterminated string" in error:
+        return f"{error}; MATCH works on the text of logs and texts, words with signs in double quotes: MATCH '\"a-b\"'"
+    return f"{error}. {describe(tables)}" if tables else error
+
+
+def describe(tables: Sequence[Table]) -> str:
+    """Tables and their columns."""
+    return "; ".join(f"{table.name} has {_listed(name for name, _, _ in table.columns)}" for table in tables[:5])
+
+
+def _listed(names: Iterable[str]) -> str:
+    all_names = list(names)
+    more = f" and {len(all_names) - _MOST} more" if len(all_names) > _MOST else ""
+    return ", ".join(all_names[:_MOST]) + more
+
+
+def _columns(tables: Sequence[Table]) -> list[str]:
+    return [name for table in tables for name, _, _ in table.columns]
+
+
+def _near(wrong: str, names: Sequence[str]) -> str:
+    bare = wrong.rpartition(".")[2].strip().strip("\"'`[]").lower()
+    lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(bare, lower, n=1, cutoff=0.5)
+    return f"; did you mean {lower[near[0]]}?" if near else ""

@@ -1,0 +1,117 @@
+"""Puts a query differently where SQLite alone would lose something: exact sums, full-text search. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from .sql import Statement, Token, closing, table_places, written
+
+_LINE_COLUMNS = frozenset({"text", "ts", "level", "message", "line_no"})
+
+_OPENERS = frozenset({"select", "distinct", "all"})
+
+Digits = Callable[[str], "int | None"]
+"""Name of a float column -> most digits after the point in it; None where sums of it cannot be whole numbers."""
+
+
+def fix_match(statement: Statement) -> bool:
+    """`some_table MATCH 'x'` means its text. Returns whether the query searches by MATCH at all."""
+    tokens, found = statement.tokens, False
+    for at, token in enumerate(tokens):
+        if token.kind != "word" or token.low != "match" or at == 0:
+            continue
+        before = tokens[at - 1]
+        found = found or bool(before.name)
+        dotted = at >= 2 and tokens[at - 2].text == "."
+        if before.name and not dotted and before.name.lower() not in _LINE_COLUMNS:
+            tokens[at - 1] = Token("quoted", f"{before.text}.text", before.name, before.lead)
+    return found
+
+
+def is_joined(statement: Statement) -> bool:
+    """Whether rows of more than one table are put together anywhere."""
+    return len(table_places(statement.tokens)) != 1
+
+
+def computes(statement: Statement) -> bool:
+    """Whether numbers are put together in it, so that binary fractions may leave noise in what comes out."""
+    tokens = statement.tokens
+    for at, token in enumerate(tokens):
+        if token.low in ("avg", "total", "exact_sum", "sum"):
+            return True
+        if at and token.text in ("*", "/", "+", "-", "%"):
+            before = tokens[at - 1]
+            if before.text == ")" or before.kind == "number" or (before.name and before.low not in _OPENERS):
+                return True
+    return False
+
+
+def fix_sums(statement: Statement, kinds: Mapping[str, str], digits: Digits) -> None:
+    """Make sums and averages exact: of a decimal column by whole numbers, of an expression by exact addition.
+
+    `kinds`: column name in lower case -> kind, over all tables of the query (`float` wins).
+    """
+    for at in range(len(statement.tokens) - 1, -1, -1):
+        token = statement.tokens[at]
+        called = token.kind == "word" and at + 1 < len(statement.tokens) and statement.tokens[at + 1].text == "("
+        if called and token.low in ("sum", "total", "avg"):
+            _fix_sum(statement, at, kinds, digits)
+
+
+def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Digits) -> None:
+    tokens = statement.tokens
+    end = closing(tokens, at + 1)
+    if end is None:
+        return
+    inside = tokens[at + 2 : end]
+    last = _past_filter(tokens, end)
+    if last + 1 < len(tokens) and tokens[last + 1].low == "over":
+        return  # windows keep SQLite's own sum
+    column = _bare_column(inside)
+    if column is not None and kinds.get(column.lower()) != "float":
+        return
+    places = digits(column) if column is not None else None
+    function = tokens[at].low
+    if places is not None:
+        _by_whole_numbers(statement, at, end, last, places)
+    elif function == "sum" and _is_fractional(inside, kinds):
+        _rename(statement, at, "exact_sum")
+
+
+def _bare_column(inside: Sequence[Token]) -> str | None:
+    names = [token for token in inside if token.text != "."]
+    plain = len(inside) in (1, 3) and all(token.name for token in names) and len(names) == (len(inside) + 1) // 2
+    return inside[-1].name if plain else None
+
+
+def _is_fractional(inside: Sequence[Token], kinds: Mapping[str, str]) -> bool:
+    return any(
+        kinds.get(token.name.lower(), "") in ("float", "mixed", "json")
+        if token.name
+        else token.text in ("/", "->>") or (token.kind == "number" and "." in token.text)
+        for token in inside
+    )
+
+
+def _past_filter(tokens: Sequence[Token], end: int) -> int:
+    if end + 2 < len(tokens) and tokens[end + 1].low == "filter" and tokens[end + 2].text == "(":
+        return closing(tokens, end + 2) or end
+    return end
+
+
+def _by_whole_numbers(statement: Statement, at: int, end: int, last: int, places: int) -> None:
+    """sum(c) -> (sum(CAST(round(c * 100.0) AS INTEGER)) / 100.0): no float is added, so no noise arises."""
+    tokens = statement.tokens
+    before = written(tokens[at : last + 1]).strip()
+    factor = f"1{'0' * places}.0"
+    column = written(tokens[at + 2 : end])
+    condition = written(tokens[end + 1 : last + 1])
+    call = f"{tokens[at].text}(CAST(round({column} * {factor}) AS INTEGER)){condition}"
+    text = f"({call} / {factor})"
+    statement.renamed[text] = before
+    tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
+
+
+def _rename(statement: Statement, at: int, name: str) -> None:
+    statement.renamed[name] = statement.tokens[at].text
+    statement.tokens[at] = Token("word", name, name, statement.tokens[at].lead)
