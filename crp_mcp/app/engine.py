@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -22,7 +22,8 @@ from crp_mcp.relay.conversation import Conversations
 from crp_mcp.relay.headers import headers_of
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.sealing import Sealer
-from crp_mcp.relay.service import Counter, Job, Service
+from crp_mcp.relay.service import Counter, Job, Outcome, Service
+from crp_mcp.relay.spooled import read_spooled
 from crp_mcp.store import SqliteStore, open_store
 
 from .settings import Settings
@@ -111,15 +112,34 @@ class Engine:
         )
 
     def _capture(self, header: Mapping[str, Any], blob: bytes) -> Reply:
-        spool = header.get("spool")
-        if spool is not None:
-            with open(spool["path"], "rb") as file:
-                file.seek(spool["start"])
-                blob = file.read(spool["end"] - spool["start"])
-        outcome = self.service.capture(self.job(header, blob))
-        reply = {"scratch_id": outcome.entry.scratch_id, "action": "forward" if outcome.result is None else "replace"}
-        later = (lambda: self.service.count_later(outcome)) if outcome.uncounted else None
-        return reply, outcome.result or b"", later
+        job, spool = self.job(header, blob), header.get("spool")
+        if spool is None:
+            outcome = self.service.capture(job)
+            return _captured(outcome, lambda: self.service.count_later(outcome))
+        file = open(spool["path"], "rb")  # noqa: SIM115 - what is left to count is read from it after the answer
+        outcome = self.service.settle(job, read_spooled(self.store, reader_of(file), spool["start"], spool["end"]))
+
+        def later() -> None:
+            with file:
+                self.service.count_later(outcome)
+
+        return _captured(outcome, later)
+
+
+def _captured(outcome: Outcome, later: Callable[[], None]) -> Reply:
+    answer = outcome.result
+    reply = {"scratch_id": outcome.entry.scratch_id, "action": "forward" if answer is None else "replace"}
+    return reply, answer or b"", later
+
+
+def reader_of(file: BinaryIO) -> Callable[[int, int], bytes]:
+    """Bytes of a file from one offset up to another; from one thread at a time."""
+
+    def read(start: int, end: int) -> bytes:
+        file.seek(start)
+        return file.read(end - start)
+
+    return read
 
 
 def has_interface(definition: Mapping[str, Any] | None) -> bool:

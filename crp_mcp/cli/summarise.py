@@ -72,6 +72,8 @@ def summarise(data: bytes, form: str, tool: str, policy: ToolPolicy, counter: Co
     shown = verdict if verdict.summarise else Verdict(reading.texts, together=len(reading.texts) != 1)
     summaries = render_all(shown, shape, scratch_id=ID, tool=tool, count=counter.count, options=policy.summary)
     summary = "\n".join(summaries)
+    hashed = Hashed()
+    reading.payload(hashed)
     return {
         "kind": shape.kind.value,
         "rows": shape.rows,
@@ -81,12 +83,25 @@ def summarise(data: bytes, form: str, tool: str, policy: ToolPolicy, counter: Co
         "is_error": shape.is_error,
         "summary": summary,
         "summary_tokens": counter.count(summary),
-        "raw_tokens": sum(counter.count_bytes(text.data) for text in reading.texts),
+        "raw_tokens": sum(counter.count_bytes(b"".join(text.pieces())) for text in reading.texts),
         "raw_bytes": len(data),
-        "provenance_hash": "sha256:" + hashlib.sha256(reading.payload.data).hexdigest(),
+        "provenance_hash": hashed.text(),
         "inline": not verdict.summarise,
         "source": shape.source,
     }
+
+
+class Hashed:
+    """Takes a payload, and keeps its hash alone."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def write(self, piece: bytes) -> None:
+        self._hash.update(piece)
+
+    def text(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
 
 
 def print_report(report: dict[str, Any], *, many: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .model import CountTokens, Kind, SummaryOptions, ToolPolicy, inline_limit
@@ -27,8 +27,16 @@ class Text:
 
     block: int | None
     """Number of the content block; None for structured content."""
-    data: bytes
+    size: int
+    """Bytes of UTF-8."""
+    pieces: Callable[[], Iterable[bytes]]
+    """The text itself, wherever it is: only short ones are ever asked for whole."""
     shape: Shape
+
+
+def text_of(block: int | None, data: bytes, shape: Shape) -> Text:
+    """A text that is in memory."""
+    return Text(block, len(data), lambda: (data,), shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +50,20 @@ class Verdict:
     """False: structured content is small and says something of its own, so it stays."""
 
 
-def is_over(data: Sequence[bytes], limit: int, tokens_over: TokensOver) -> bool:
+def is_over(texts: Sequence[Text], limit: int, tokens_over: TokensOver) -> bool:
     """Whether texts have more than `limit` tokens together. Asks the counter only between the two free bounds."""
-    size = sum(map(len, data))
+    size = sum(text.size for text in texts)
     if size <= limit:
         return False
-    if size > limit * MAX_TOKEN_BYTES + len(data):
+    if size > limit * MAX_TOKEN_BYTES + len(texts):
         return True
-    return tokens_over(b"\n".join(data) if len(data) > 1 else data[0], limit)
+    return tokens_over(b"\n".join(b"".join(text.pieces()) for text in texts), limit)
 
 
 def decide(shape: Shape, texts: Sequence[Text], policy: ToolPolicy, tokens_over: TokensOver) -> Verdict:
     """What a captured result becomes. `shape` is the whole result's; `texts` are those the model would see."""
     limit = inline_limit(policy, shape.kind)
-    if not texts or shape.kind is Kind.EMPTY or not is_over([text.data for text in texts], limit, tokens_over):
+    if not texts or shape.kind is Kind.EMPTY or not is_over(texts, limit, tokens_over):
         return Verdict()
     if len(texts) == 1:
         return Verdict(tuple(texts))
@@ -68,9 +76,9 @@ def decide(shape: Shape, texts: Sequence[Text], policy: ToolPolicy, tokens_over:
 
 def _largest_first(texts: Sequence[Text], limit: int, tokens_over: TokensOver) -> tuple[Text, ...]:
     """The fewest texts, largest first, without which the rest fits; in the order they stand in the result."""
-    by_size = sorted(range(len(texts)), key=lambda i: (-len(texts[i].data), i))
+    by_size = sorted(range(len(texts)), key=lambda i: (-texts[i].size, i))
     for taken in range(1, len(texts) + 1):
-        rest = [texts[i].data for i in by_size[taken:]]
+        rest = [texts[i] for i in by_size[taken:]]
         if not rest or not is_over(rest, limit, tokens_over):
             break
     return tuple(texts[i] for i in sorted(by_size[:taken]))
@@ -104,7 +112,7 @@ def visible_texts(
 ) -> tuple[Text, ...]:
     """What a model would see of a `result` payload: its texts, and structured content that is not their copy."""
     shapes = dict(shape.blocks)
-    found = [Text(block.index, block.data, shapes.get(block.index, shape)) for block in texts]
+    found = [text_of(block.index, block.data, shapes.get(block.index, shape)) for block in texts]
     if structured is Structured.OTHER and structured_data is not None:
-        found.append(Text(None, structured_data, read(structured_data) if found else shape))
+        found.append(text_of(None, structured_data, read(structured_data) if found else shape))
     return tuple(found)

@@ -6,16 +6,20 @@ Called inside the store's write transaction, so it signs and hashes, and touches
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from crp_mcp.core.model import Entry
+from crp_mcp.core.model import Entry, Scope
 from crp_mcp.proof import chain
 from crp_mcp.proof.canonical import canonicalize
-from crp_mcp.proof.chain import Record, link, salted_digest, salted_hash
-from crp_mcp.proof.eccr import Item, Receipt, issue, leaf_bytes
+from crp_mcp.proof.chain import CHECKPOINT_EVERY, Record, link, make_checkpoint, salted_digest, salted_hash
+from crp_mcp.proof.eccr import Item, Receipt, event_data, issue, leaf_bytes
 from crp_mcp.proof.lattice import Lattice
-from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt
+from crp_mcp.proof.signed import sign_tombstone
+from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint
+
+Events = tuple[tuple[str, Mapping[str, Any]], ...]
 
 
 class Signer(Protocol):
@@ -27,75 +31,228 @@ class Signer(Protocol):
     def mac_key(self, session_id: str) -> bytes: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing an artifact was built on: its id (`scratch_…`) and the item its receipt has a leaf for."""
+
+    id: str
+    item: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An item that is erased: whose it was, its id, the salted digest its leaves carry."""
+
+    scope: Scope
+    id: str
+    digest: str
+    turn_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stone:
+    """A signed tombstone, ready to be stored."""
+
+    gone: Gone
+    body: bytes
+    at: float
+
+
 def item_of(entry: Entry, salt: bytes) -> Item:
     """The entry as a source of a compaction."""
     return Item(salted_digest(salt, entry.provenance_hash), entry.label, entry.expires_at)
 
 
+def text_hash(text: str) -> str:
+    """`sha256:` of a text that was put in place of something: what its receipt is about."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Sealer:
-    """Makes the records and receipts of one store with one keyring."""
+    """Makes the records and receipts of one store with one keyring. `linked`: whether it ever made a record."""
 
     def __init__(self, signer: Signer, lattice: Lattice) -> None:
         self._signer = signer
-        self._lattice = lattice
+        self.lattice = lattice
+        self.linked = False
 
-    def capture(self, head: Head, entry: Entry, *, salt: bytes, arguments: bytes, sent: str | None) -> Sealed:
+    def capture(
+        self,
+        head: Head,
+        entry: Entry,
+        *,
+        salt: bytes,
+        arguments: bytes,
+        sent: str | None,
+        supersedes: str | None = None,
+        now: float | None = None,
+    ) -> Sealed:
         """The record of the call, the receipt for what the host gets in its place, and the record of that.
 
         `sent` is the summary; None where the result goes on untouched: its receipt is then over the salted digest
-        of the payload itself, since nothing was compacted.
+        of the payload itself, since nothing was compacted. `supersedes`: the receipt of what this stands in for, after
+        an erasure; `now`: when that is not the moment of the capture.
         """
+        at = entry.created_at if now is None else now
         item = item_of(entry, salt)
-        output = item.digest if sent is None else "sha256:" + hashlib.sha256(sent.encode()).hexdigest()
-        receipt = self._issue([item], output, entry.created_at, None)
-        called = {
-            "scratch_id": entry.scratch_id,
-            "tool_name": entry.tool_name,
-            "input_hash": salted_hash(salt, arguments),
-            "output_hash": item.digest,
-        }
-        issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest}
-        records = self._link(head, entry, entry.created_at, ("TOOL_CALL", called), ("RECEIPT_ISSUED", issued))
-        leaf = Leaf(leaf_bytes(item, self._lattice), entry.scratch_id)
-        return Sealed(records, SealedReceipt(receipt.digest, receipt.body, (leaf,)))
+        receipt = self._issue([item], item.digest if sent is None else text_hash(sent), at, supersedes)
+        events = self._made(entry, item, salted_hash(salt, arguments), receipt)
+        leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
+        return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, (leaf,)))
+
+    def derived(
+        self,
+        head: Head,
+        entry: Entry,
+        *,
+        salt: bytes,
+        arguments: bytes,
+        sources: Sequence[Source],
+        sent: str | None,
+        supersedes: str | None = None,
+        now: float | None = None,
+    ) -> Sealed:
+        """The same for an entry built on others: its receipt has a leaf for each source, in their order.
+
+        The entry must carry the ceiling of the sources and expire with the earliest (`ceiling_of`): else ValueError.
+        """
+        items = [source.item for source in sources]
+        label, expires_at = self.ceiling_of(items)
+        if self.lattice.rank(entry.label) < self.lattice.rank(label) or entry.expires_at > expires_at:
+            raise ValueError("a derived entry is labelled below its sources, or outlives one of them")
+        at = entry.created_at if now is None else now
+        own = item_of(entry, salt)
+        receipt = self._issue(items, own.digest if sent is None else text_hash(sent), at, supersedes)
+        events = self._made(entry, own, salted_hash(salt, arguments), receipt)
+        leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
+        return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, leaves))
+
+    def ceiling_of(self, items: Sequence[Item]) -> tuple[str, int]:
+        """Label and expiry of what is built on `items`: the least upper bound, the earliest epoch."""
+        return self.lattice.join(item.sensitivity for item in items), min(item.expires_at for item in items)
 
     def summary(self, head: Head, entry: Entry, *, salt: bytes, summary: str, now: float) -> Sealed:
         """The receipt for a summary made after the capture; it supersedes the entry's first one."""
-        item = item_of(entry, salt)
-        output = "sha256:" + hashlib.sha256(summary.encode()).hexdigest()
-        receipt = self._issue([item], output, now, entry.receipt)
-        issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest, "supersedes": entry.receipt}
-        leaf = Leaf(leaf_bytes(item, self._lattice), entry.scratch_id)
-        sealed = SealedReceipt(receipt.digest, receipt.body, (leaf,), entry.receipt)
-        return Sealed(self._link(head, entry, now, ("RECEIPT_ISSUED", issued)), sealed)
+        return self._again(head, entry, text_hash(summary), salt, now)
+
+    def extended(
+        self, head: Head, entry: Entry, *, salt: bytes, event: str, data: Mapping[str, Any], now: float
+    ) -> Sealed:
+        """The record of an event that lengthened the entry's life, and a receipt that says the new epoch."""
+        output = item_of(entry, salt).digest if entry.summary is None else text_hash(entry.summary)
+        return self._again(head, entry, output, salt, now, (event, {"scratch_id": entry.scratch_id, **data}))
+
+    def assembled(
+        self, head: Head, scope: Scope, *, sources: Sequence[Source], output_hash: str, turn_id: int | None, now: float
+    ) -> tuple[Sealed, Receipt]:
+        """Receipt and record of what was put together from several items and is not kept as an entry."""
+        receipt = self._issue([source.item for source in sources], output_hash, now, None)
+        leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
+        events: Events = (("RECEIPT_ISSUED", event_data(receipt)),)
+        return self._sealed(head, scope.conversation, turn_id, now, events, _stored(receipt, leaves)), receipt
 
     def event(self, head: Head, entry: Entry, event: str, data: Mapping[str, Any], now: float) -> Sealed:
         """One audit record about an entry."""
-        return Sealed(self._link(head, entry, now, (event, {"scratch_id": entry.scratch_id, **data})))
+        return self.note(head, entry.scope, event, {"scratch_id": entry.scratch_id, **data}, now, entry.turn_id)
 
-    def _issue(self, items: list[Item], output_hash: str, now: float, supersedes: str | None) -> Receipt:
+    def note(
+        self, head: Head, scope: Scope, event: str, data: Mapping[str, Any], now: float, turn_id: int | None = None
+    ) -> Sealed:
+        """One audit record of a conversation."""
+        return self._sealed(head, scope.conversation, turn_id, now, ((event, data),))
+
+    def tombstone(self, gone: Gone, now: float) -> Stone:
+        """The signed word that an item must be gone."""
+        return Stone(
+            gone, sign_tombstone(gone.digest, at=int(now), kid=self._signer.kid, sign=self._signer.sign).body, now
+        )
+
+    def tombstoned(self, head: Head, stones: Sequence[Stone], reason: str, now: float) -> Sealed:
+        """The records of an erasure, one an item."""
+        records: list[Record] = []
+        for stone in stones:
+            data = {
+                "scratch_id": stone.gone.id,
+                "item_digest": stone.gone.digest,
+                "tombstone": "sha256:" + hashlib.sha256(stone.body).hexdigest(),
+                "reason": reason,
+            }
+            end = records[-1].head if records else chain.Head(head.seq, head.hash)
+            events: Events = (("TOMBSTONED", data),)
+            records += self._link(end, stone.gone.scope.conversation, stone.gone.turn_id, now, events)
+        return Sealed(records, checkpoints=self._checkpoints(records, now))
+
+    def checkpoint(self, head: Head, now: float) -> StoredCheckpoint:
+        """A signed head. Raises ValueError for the empty chain."""
+        sign, kid = self._signer.sign, self._signer.kid
+        return StoredCheckpoint(head.seq, make_checkpoint(head, time=int(now), kid=kid, sign=sign).body, now)
+
+    # -- inside
+
+    def _made(self, entry: Entry, item: Item, input_hash: str, receipt: Receipt) -> Events:
+        called = {
+            "scratch_id": entry.scratch_id,
+            "tool_name": entry.tool_name,
+            "input_hash": input_hash,
+            "output_hash": item.digest,
+        }
+        issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest}
+        if receipt.supersedes is not None:
+            issued["supersedes"] = receipt.supersedes
+        return ("TOOL_CALL", called), ("RECEIPT_ISSUED", issued)
+
+    def _again(
+        self, head: Head, entry: Entry, output: str, salt: bytes, now: float, *first: tuple[str, Mapping[str, Any]]
+    ) -> Sealed:
+        item = item_of(entry, salt)
+        receipt = self._issue([item], output, now, entry.receipt)
+        issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest, "supersedes": entry.receipt}
+        leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
+        events: Events = (*first, ("RECEIPT_ISSUED", issued))
+        return self._sealed(head, entry.scope.conversation, entry.turn_id, now, events, _stored(receipt, (leaf,)))
+
+    def _issue(self, items: Sequence[Item], output_hash: str, now: float, supersedes: str | None) -> Receipt:
         return issue(
             items,
             output_hash=output_hash,
             issued_at=int(now),
             kid=self._signer.kid,
             sign=self._signer.sign,
-            lattice=self._lattice,
+            lattice=self.lattice,
             supersedes=supersedes,
         )
 
-    def _link(self, head: Head, entry: Entry, now: float, *events: tuple[str, Mapping[str, Any]]) -> list[Record]:
-        session = entry.scope.conversation
+    def _sealed(
+        self,
+        head: Head,
+        session: str,
+        turn_id: int | None,
+        now: float,
+        events: Events,
+        receipt: SealedReceipt | None = None,
+    ) -> Sealed:
+        records = self._link(chain.Head(head.seq, head.hash), session, turn_id, now, events)
+        return Sealed(records, receipt, checkpoints=self._checkpoints(records, now))
+
+    def _link(self, end: chain.Head, session: str, turn_id: int | None, now: float, events: Events) -> list[Record]:
+        self.linked = True
         key = self._signer.mac_key(session)
         records: list[Record] = []
-        end = chain.Head(head.seq, head.hash)
         for event, data in events:
             record = link(
-                end, event_type=event, timestamp=now, session_id=session, turn_id=entry.turn_id, data=data, mac_key=key
+                end, event_type=event, timestamp=now, session_id=session, turn_id=turn_id, data=data, mac_key=key
             )
             records.append(record)
             end = record.head
         return records
+
+    def _checkpoints(self, records: Sequence[Record], now: float) -> tuple[StoredCheckpoint, ...]:
+        due = [record for record in records if record.seq % CHECKPOINT_EVERY == 0]
+        return tuple(self.checkpoint(record.head, now) for record in due)
+
+
+def _stored(receipt: Receipt, leaves: tuple[Leaf, ...]) -> SealedReceipt:
+    return SealedReceipt(receipt.digest, receipt.body, leaves, receipt.supersedes)
 
 
 def canonical_arguments(arguments: Mapping[str, Any], raw: bytes) -> bytes:

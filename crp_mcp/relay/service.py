@@ -7,13 +7,12 @@ to a result is decided here and nowhere else: shape, decide, summarise, then one
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolClass, ToolPolicy
 from crp_mcp.core.payload import (
-    Payload,
     Structured,
     extract_payload,
     replace_with_summary,
@@ -21,7 +20,7 @@ from crp_mcp.core.payload import (
     text_blocks,
 )
 from crp_mcp.core.payload.memory import scan_bytes
-from crp_mcp.core.plan import Text, Verdict, decide, render_all, visible_texts
+from crp_mcp.core.plan import Text, Verdict, decide, render_all, text_of, visible_texts
 from crp_mcp.core.shape import read_shape, shape_to_json
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store, WrittenPayload
@@ -32,6 +31,13 @@ COUNT_AT_ONCE = 256 * 1024
 """Payloads up to this many bytes have their tokens counted before the answer; larger ones after it."""
 
 
+class RunningCount(Protocol):
+    """Counts a text that comes in pieces."""
+
+    def feed(self, data: bytes) -> None: ...
+    def total(self) -> int: ...
+
+
 class Counter(Protocol):
     """The part of the token counter that capturing needs."""
 
@@ -39,6 +45,13 @@ class Counter(Protocol):
     def count_bytes(self, data: bytes) -> int: ...
     def over(self, text: str, limit: int) -> bool: ...
     def cut(self, text: str, limit: int) -> str: ...
+    def running(self) -> RunningCount: ...
+
+
+class Sink(Protocol):
+    """Takes bytes: a payload writer, a hash."""
+
+    def write(self, piece: bytes) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +70,64 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`result`: the JSON to send instead; None: the result goes on as it came."""
+    """`answer`: the pieces of the JSON to send instead; None: the result goes on as it came."""
 
     entry: Entry
-    result: bytes | None
-    uncounted: tuple[bytes, ...] = ()
-    """Texts whose tokens are still to be counted for `raw_token_count`."""
+    answer: Iterable[bytes] | None
+    uncounted: tuple[Text, ...] = ()
+    """Texts whose tokens are still to be counted for `raw_token_count`; what they are read from must still be there."""
+
+    @property
+    def result(self) -> bytes | None:
+        """The JSON to send instead, whole."""
+        return None if self.answer is None else b"".join(self.answer)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What capturing learnt of a result before deciding: the payload, its shape and the texts a model would see."""
+    """What capturing learnt of a result before deciding: payload, shape, and the texts a model would see."""
 
-    payload: Payload
+    form: str
     shape: Shape
     texts: tuple[Text, ...]
+    payload: Callable[[Sink], object]
+    """Writes the payload's bytes."""
+    rewrite: Callable[..., Iterable[bytes]]
+    """`replace_with_summary` or its twin, for this result."""
+    strip: Callable[[], Iterable[bytes] | None]
+    """The result without keys that are ours alone; None where there are none."""
+    written: WrittenPayload | None = None
+    """Set where the payload had to be written to be read at all."""
 
 
 def read_result(result: bytes) -> Reading:
-    """Payload, shape and visible texts of a result. Pure; never raises."""
+    """Payload, shape and visible texts of a result in memory. Never raises."""
     payload = extract_payload(result)
-    shape = read_shape(payload.data, form=_form(payload), is_error=payload.is_error)
+    shape = read_shape(payload.data, form=payload.form, is_error=payload.is_error)
     if payload.form == "text":
-        return Reading(payload, shape, (Text(0, payload.data, shape),))
-    raw = (scan_bytes(result).members or {}).get("structuredContent") if own_structure(payload) else None
-    structured = None if raw is None else bytes(raw)
-    texts = visible_texts(text_blocks(result), payload.structured, structured, shape, read_shape)
-    return Reading(payload, shape, texts)
+        texts: tuple[Text, ...] = (text_of(0, payload.data, shape),)
+    else:
+        own = payload.structured is Structured.OTHER
+        raw = (scan_bytes(result).members or {}).get("structuredContent") if own else None
+        structured = None if raw is None else bytes(raw)
+        texts = visible_texts(text_blocks(result), payload.structured, structured, shape, read_shape)
+
+    def strip() -> Iterable[bytes] | None:
+        stripped = strip_reserved(result)
+        return None if stripped is result else (stripped,)
+
+    def rewrite(*args: Any, **options: Any) -> Iterable[bytes]:
+        return (replace_with_summary(result, *args, **options),)
+
+    return Reading(payload.form, shape, texts, lambda writer: writer.write(payload.data), rewrite, strip)
 
 
 def read_text(data: bytes) -> Reading:
     """The same for one text block's bytes, without a result around them. Any bytes at all."""
     shape = read_shape(data)
-    return Reading(Payload(data, "text"), shape, (Text(0, data, shape),))
-
-
-def own_structure(payload: Payload) -> bool:
-    """Whether structured content says something that the text blocks do not."""
-    return payload.structured is Structured.OTHER
-
-
-def _form(payload: Payload) -> Any:
-    return payload.form
+    return Reading(
+        "text", shape, (text_of(0, data, shape),), lambda writer: writer.write(data), lambda: (), lambda: None
+    )
 
 
 @dataclass(slots=True)
@@ -115,13 +144,14 @@ class Service:
 
     def capture(self, job: Job) -> Outcome:
         """Capture one result in full and say what the host gets. Raises StoreError where it cannot be recorded."""
-        reading = read_result(job.result)
+        return self.settle(job, read_result(job.result))
+
+    def settle(self, job: Job, reading: Reading) -> Outcome:
+        """Decide, summarise, store, answer: what follows once a result has been read."""
         verdict = Verdict() if job.keep else decide(reading.shape, reading.texts, job.policy, self._over)
         if not verdict.summarise:
-            entry = self._commit(job, reading, None, (), None)
-            stripped = strip_reserved(job.result)
-            result = stripped if stripped is not job.result else None
-            return Outcome(entry, result, self._uncounted(entry, reading))
+            entry = self._commit(job, reading, None, ())
+            return Outcome(entry, reading.strip(), self._uncounted(entry, reading))
         scratch_id = self.store.reserve_id(job.scope.tenant, slug_of(job))
         summaries = render_all(
             verdict,
@@ -131,21 +161,25 @@ class Service:
             count=self.counter().count,
             options=job.policy.summary,
         )
-        entry = self._commit(job, reading, scratch_id, summaries, verdict)
-        return Outcome(entry, self._answer(job, entry, summaries, verdict), self._uncounted(entry, reading))
+        entry = self._commit(job, reading, scratch_id, summaries)
+        return Outcome(entry, self._answer(job, reading, entry, summaries, verdict), self._uncounted(entry, reading))
 
     def count_later(self, outcome: Outcome) -> None:
         """Fill in the token count of a large result, after its answer went out."""
         if outcome.uncounted:
-            count = sum(self.counter().count_bytes(text) for text in outcome.uncounted)
+            count = sum(self._count_text(text) for text in outcome.uncounted)
             self.store.set_token_count(outcome.entry.scope, outcome.entry.scratch_id, count)
+
+    def _count_text(self, text: Text) -> int:
+        running = self.counter().running()
+        for piece in text.pieces():
+            running.feed(piece)
+        return running.total()
 
     def _over(self, data: bytes, limit: int) -> bool:
         return self.counter().over(data.decode("utf-8", "replace"), limit)
 
-    def _commit(
-        self, job: Job, reading: Reading, scratch_id: str | None, summaries: tuple[str, ...], verdict: Verdict | None
-    ) -> Entry:
+    def _commit(self, job: Job, reading: Reading, scratch_id: str | None, summaries: tuple[str, ...]) -> Entry:
         now, salt = self.now(), self.random_bytes(16)
         sent = "\n".join(summaries) if summaries else None
         arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
@@ -172,7 +206,7 @@ class Service:
             inline=sent is None,
             volatility=job.policy.volatility,
             expires_at=int(now) + job.policy.retention,
-            form=reading.payload.form,
+            form=reading.form,
             sent_tokens=sum(map(self.counter().count, summaries)) if summaries else None,
             call_hash=hashlib.sha256(f"{job.call.server}\0{job.call.tool}\0".encode() + arguments).digest(),
             host_key=job.host_key,
@@ -181,21 +215,25 @@ class Service:
         def seal(head: Head, entry: Entry) -> Sealed:
             return self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent)
 
-        return self.store.commit_capture(draft, self._written(reading.payload.data), seal)
+        return self.store.commit_capture(draft, reading.written or self._write(reading), seal)
 
-    def _written(self, data: bytes) -> WrittenPayload:
-        return self.store.write_payload(data)
+    def _write(self, reading: Reading) -> WrittenPayload:
+        with self.store.open_payload() as writer:
+            reading.payload(writer)
+            return writer.close()
 
     def _count(self, reading: Reading) -> int | None:
-        if sum(len(text.data) for text in reading.texts) > COUNT_AT_ONCE:
+        if sum(text.size for text in reading.texts) > COUNT_AT_ONCE:
             return None
-        return sum(self.counter().count_bytes(text.data) for text in reading.texts)
+        return sum(map(self._count_text, reading.texts))
 
     @staticmethod
-    def _uncounted(entry: Entry, reading: Reading) -> tuple[bytes, ...]:
-        return () if entry.raw_token_count is not None else tuple(text.data for text in reading.texts)
+    def _uncounted(entry: Entry, reading: Reading) -> tuple[Text, ...]:
+        return () if entry.raw_token_count is not None else reading.texts
 
-    def _answer(self, job: Job, entry: Entry, summaries: tuple[str, ...], verdict: Verdict) -> bytes:
+    def _answer(
+        self, job: Job, reading: Reading, entry: Entry, summaries: tuple[str, ...], verdict: Verdict
+    ) -> Iterable[bytes]:
         replaced: dict[int, str | None] = {}
         structured: str | None = None
         waiting = list(summaries)
@@ -205,8 +243,7 @@ class Service:
                 structured = summary
             else:
                 replaced[text.block] = summary
-        return replace_with_summary(
-            job.result,
+        return reading.rewrite(
             replaced,
             self.answer_meta(entry),
             modern=job.modern,
