@@ -78,7 +78,7 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
     if len(between) > 3 and not linked:
         return False
     return not any(
-        c.values or c.qty or c.when or (c.is_content and not linked) or c.op in ("max", "min") for c in between
+        c.qty or ((c.values or c.when or c.is_content) and not linked) or c.op in ("max", "min") for c in between
     )
 
 

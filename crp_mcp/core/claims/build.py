@@ -243,7 +243,7 @@ def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
 def _date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
     out = []
     for column in table.columns:
-        if table.kind != "record" and not column.is_date and not (column.is_number and _yearly(group)):
+        if table.kind != "record" and not column.is_date and not (_yearly(group) and column.holds_years):
             continue
         members = [date_rows(column, c.when, embedded=table.kind == "record") for c in group if c.when]
         if all(m is None for m in members):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from .align import Aligned, align, context_of
@@ -56,9 +57,24 @@ def _weigh(claim: Claim, aligned: Aligned) -> Judged:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
     if found.outcome is Outcome.UNVERIFIABLE and claim.context and len(claim.text.split()) <= 12:
-        longer = weigh(f"{claim.context.rstrip(' .:')}, {claim.text}", document, context)
-        return longer if longer.outcome is Outcome.SUPPORTED else found
+        for text in _in_context(claim):
+            longer = weigh(text, document, context)
+            if longer.outcome is not Outcome.UNVERIFIABLE:
+                return longer
     return found
+
+
+_ITEM = re.compile(r"^(?P<label>[^:]{1,60}?)(?::| -| –|,)\s+(?P<value>\S.{0,60})$")
+
+
+def _in_context(claim: Claim) -> list[str]:
+    """A fragment as a sentence: `Station: 21` under `Staff by shop` is `staff of Station is 21`."""
+    context = claim.context.rstrip(" .:")
+    out = []
+    if (item := _ITEM.match(claim.text)) and len(context) < 120:
+        measure = re.split(r"\b(?:by|per|for each|of each|of the|in the|of|for|in)\b", context, maxsplit=1)[0].strip() or context
+        out.append(f"The {measure} of {item['label']} is {item['value']}")
+    return [*out, f"{context}, {claim.text}"]
 
 
 def _verdict(

@@ -113,6 +113,12 @@ class Column:
         )  # type: ignore[operator]
 
     @cached_property
+    def holds_years(self) -> bool:
+        """Whether every number of the column could be a year."""
+        found = [n for n in self.numbers if n is not None]
+        return bool(found) and all(year_of(n) is not None and n >= 1400 for n in found)
+
+    @cached_property
     def dates(self) -> list[When | None]:
         return [_cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
 

@@ -120,7 +120,8 @@ def _named(scene: Scene, conds: tuple[Cond, ...]) -> set[int]:
 def _difference(scene: Scene, conds: tuple[Cond, ...]) -> tuple[Distortion, str]:
     """What kind of difference it is, and what stands there instead: the cells of the rows most conditions agree on."""
     best: tuple[int, frozenset[int], Cond] | None = None
-    for missing in conds:
+    key = scene.table.key_column
+    for missing in sorted(conds, key=lambda c: c.column is key):
         rows = scene.body
         for cond in conds:
             rows = rows if cond is missing else rows & cond.rows

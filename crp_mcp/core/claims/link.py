@@ -158,7 +158,14 @@ def link_columns(table: Table, words: Sequence[Token], at: int) -> tuple[int, tu
             refs.append(ColumnRef(column, quality))
     if refs:
         top = max(r.quality for r in refs)
-        refs = [r for r in refs if r.quality >= top - 0.05 or (top < 0.9 and r.quality >= top - 0.25)]
+        best_leaf = next(r.column.words for r in refs if r.quality == top)
+        refs = [
+            r
+            for r in refs
+            if r.quality >= top - 0.05
+            or (top < 0.9 and r.quality >= top - 0.25)
+            or (r.column.words == best_leaf and r.quality >= top - 0.2)
+        ]
     return best, tuple(refs)
 
 

@@ -78,10 +78,11 @@ def parse(
 ) -> Parse:
     """Cut a clause into chunks, longest and most telling reading of each stretch first."""
     words = tokens(text)
-    dates = [d for d in claim_dates(text) if not _counts_rows(text, d)]
+    amounts = find_quantities(text)
+    dates = [d for d in claim_dates(text) if not _counts_rows(text, d) and not _compared(d, amounts)]
     quantities = [
         q
-        for q in find_quantities(text)
+        for q in amounts
         if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
     ]
     chunks: list[Chunk] = []
@@ -91,6 +92,12 @@ def parse(
         chunks.append(chunk)
         at += len(chunk.words)
     return Parse(text, table, tuple(chunks), context, others)
+
+
+def _compared(when: When, amounts: Sequence[Quantity]) -> bool:
+    """Whether a lone year is the number of a comparison (`more than 1400`)."""
+    bare = when.year is not None and when.month is None and when.year_end is None and when.compare == "eq"
+    return bare and any(q.start < when.end and when.start < q.end and q.compare in ("gt", "ge", "lt", "le") for q in amounts)
 
 
 def _counts_rows(text: str, when: When) -> bool:

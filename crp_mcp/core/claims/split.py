@@ -126,6 +126,7 @@ def _claim(piece: str, start: int, lead: str) -> Claim | None:
     bare = (
         re.sub(r"\*\*|__|`", "", bare).strip().strip("()").strip() if cited else re.sub(r"\*\*|__|`", "", bare).strip()
     )
+    bare = re.sub(r"[ \t]{2,}", " ", bare)
     if not re.search(r"\w", bare) or states_nothing(bare):
         return None
     return Claim(bare, start, start + len(piece), lead.rstrip(":"), cited)
