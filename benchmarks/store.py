@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.harness import Figure, interleaved, table
@@ -35,7 +36,8 @@ MB = 1024 * 1024
 def rows(size: int) -> bytes:
     """JSON rows of an export, about `size` bytes of them."""
     chance = random.Random(5)
-    made, total = [], 2
+    made: list[str] = []
+    total = 2
     while total < size:
         row = {
             "id": len(made),
@@ -195,7 +197,7 @@ def grow(store: SqliteStore, count: int) -> None:
     for number in range(500):
         store.touch_conversation(Scope("local", "/work/shop", f"quiet {number}"), None, NOW)
 
-    def copy(db: sqlite3.Connection, step: int) -> None:
+    def copy(db: sqlite3.Connection, step: int) -> int:
         names = [row[1] for row in db.execute("PRAGMA table_info(entry)")]
         changed = {
             "seq": f"seq + {step} * 100",
@@ -208,11 +210,16 @@ def grow(store: SqliteStore, count: int) -> None:
             "name": "NULL",
         }
         chosen = ", ".join(changed.get(name, name) for name in names)
-        db.execute(f"INSERT INTO entry ({', '.join(names)}) SELECT {chosen} FROM entry WHERE seq <= 100")
+        return db.execute(
+            f"INSERT INTO entry ({', '.join(names)}) SELECT {chosen} FROM entry WHERE seq <= 100"
+        ).rowcount
+
+    def copy_all(steps: range, db: sqlite3.Connection) -> int:
+        return sum(copy(db, step) for step in steps)
 
     for first in range(1, count // 100, 200):
         steps = range(first, min(first + 200, count // 100))
-        store.append(lambda head: Sealed(), lambda db, steps=steps: [copy(db, step) for step in steps] and None)
+        store.append(lambda head: Sealed(), partial(copy_all, steps))
         store.checkpoint(truncate=True)
     settle = f"UPDATE tally SET last_number = {count} WHERE id <= 0"
     store.append(lambda head: Sealed(), lambda db: db.execute(settle).rowcount)
