@@ -1,4 +1,4 @@
-"""The batch form of checking: one JSON object a line in, one verdict a line out. Files are opened by the caller's `load`."""
+"""The batch form of checking: one JSON object a line in, one verdict a line out. The caller's `load` opens files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Load = Callable[[str], Evidence]
 
 
 def run_batch(lines: Iterable[str], load: Load, *, options: Options | None = None) -> Iterator[dict[str, Any]]:
-    """For each `{"id", "claim", "against": [file, ...]}` one `{"id", "verdict", "attribution", "distortion", "evidence", "reason"}`.
+    """One `{"id", "verdict", "attribution", "distortion", "evidence", "reason"}` for each `{"id", "claim", "against"}`.
 
-    `load(path)` gives the evidence of a file; an OSError of it, or a bad line, makes that line `unverifiable` with the reason.
+    `against` lists files; `load(path)` gives a file's evidence. Its OSError, or a bad line, makes the line `unverifiable`.
     """
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -48,7 +48,7 @@ def _row(case_id: Any, reason: str) -> dict[str, Any]:
 
 
 def as_one(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Several verdicts of one text as one: contradicted by any, supported when what could be checked was and nothing of weight was left."""
+    """Several verdicts of one text as one: contradicted by any, supported when nothing of weight is left undecided."""
     if not verdicts:
         return {k: v for k, v in _row(None, "it claims nothing that can be checked").items() if k != "id"}
     wrong = [v for v in verdicts if v.outcome is Outcome.CONTRADICTED]

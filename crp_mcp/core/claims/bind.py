@@ -60,7 +60,7 @@ def _plural_of(named: Chunk) -> bool:
 def _is_money(column: Column) -> bool:
     """Whether a column holds amounts of money, by its unit or its name (`total` alone, not `total baggage`)."""
     words = set(column.words)
-    return column.unit == "$" or bool(words & (MONEY - _VAGUE)) or bool(words) and words <= MONEY
+    return column.unit == "$" or bool(words & (MONEY - _VAGUE)) or (bool(words) and words <= MONEY)
 
 
 _VAGUE = frozenset(stem(w) for w in ("total", "value", "amount"))

@@ -1,4 +1,4 @@
-"""Chunks of a parse -> mentions: names in lists, dates, bound quantities, row picks, each with the conditions it may mean."""
+"""Chunks of a parse -> mentions: names in lists, dates, bound quantities, row picks, and what each may mean."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build(parse: Parse) -> Scene:
 
 def _ordinal_rows(parse: Parse) -> list[Mention]:
     """`the first X`, `the last row`: a row by its place."""
-    out = []
+    out: list[Mention] = []
     columns = parse.table.columns
     for chunk in parse.chunks:
         place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
@@ -104,7 +104,7 @@ def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
             joined = True
             continue
         else:
-            if group and not (chunk.columns and chunk.low not in _JOINERS and False):
+            if group:
                 yield group
             group = []
         joined = False
@@ -128,7 +128,7 @@ _OUT = frozenset(("except", "besides", "excluding", "outside", "non"))
 
 
 def _negation(parse: Parse, at: int) -> set[int]:
-    """The chunks by which the name at `at` is excluded (`not in X`, `non-X`, `other than X`, `outside X`); empty: it is not."""
+    """The chunks by which the name at `at` is excluded (`not in X`, `non-X`, `outside X`); empty when it is not."""
     before = parse.chunks[max(0, at - 4) : at]
     low = [c.low for c in before]
     while low and low[-1] in ("the", "of", "for", "from", "a", "in", "at", "on", "by", "-"):
@@ -370,8 +370,11 @@ def _threshold(parse: Parse, number: Chunk) -> Chunk | None:
 
 
 def _has_subject(parse: Parse, at: int) -> bool:
-    """Whether something before a compared number can have the measure (`X have more than 20 Y`, not `more than 20 Y are`)."""
-    return any(c.low in ("with", "have", "has", "had", "having", "scored", "over") or c.low.endswith("ed") for c in parse.chunks[max(0, at - 3) : at])
+    """Whether something before a compared number has the measure (`X have over 20 Y`, not `over 20 Y are`)."""
+    return any(
+        c.low in ("with", "have", "has", "had", "having", "scored", "over") or c.low.endswith("ed")
+        for c in parse.chunks[max(0, at - 3) : at]
+    )
 
 
 def _superlative(parse: Parse, at: int) -> bool:

@@ -72,7 +72,10 @@ def _in_context(claim: Claim) -> list[str]:
     context = claim.context.rstrip(" .:")
     out = []
     if (item := _ITEM.match(claim.text)) and len(context) < 120:
-        measure = re.split(r"\b(?:by|per|for each|of each|of the|in the|of|for|in)\b", context, maxsplit=1)[0].strip() or context
+        measure = (
+            re.split(r"\b(?:by|per|for each|of each|of the|in the|of|for|in)\b", context, maxsplit=1)[0].strip()
+            or context
+        )
         out.append(f"The {measure} of {item['label']} is {item['value']}")
     return [*out, f"{context}, {claim.text}"]
 

@@ -1,4 +1,4 @@
-"""Dates, times and periods in any usual spelling, with only the fields that were stated. Knows no clock and no tables."""
+"""Dates, times and periods in any usual spelling, with only the fields stated. Knows no clock, no tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _MONTHS = {
     )
     for name in names.split("|")
 }
-_MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
 _LONE_MONTH = _MONTH.replace("may", r"may(?! (?:be|have|not|also|well|like|want|need|work|or)\b)").replace(
     "mar(?:ch)?", "march"
 )
@@ -66,7 +69,8 @@ _PATTERNS = [
         r"(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})(?!\d)",
         r"(?P<a>\d{1,2})[/.](?P<b>\d{1,2})[/.](?P<y>\d{4})(?!\d)",
         rf"(?:{_WEEKDAY},?\s+)?(?:the\s+)?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?[\s-]+(?P<mon>{_MONTH})\b\.?(?:\s*,?[\s-]*(?P<y>\d{{4}})\b)?(?:,?\s+(?:at\s+)?{_TIME}(?<=[\dmM.]){_ZONE})?",
-        rf"(?:{_WEEKDAY},?\s+)?(?P<mon>{_MONTH})\b\.?\s+(?:the\s+)?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]|\s?[ap]\.?m)(?:\s*,?\s*(?P<y>\d{{4}})\b(?!\s*(?:-|people)\s*\d))?(?:,?\s+(?:at\s+)?(?P<H>\d{{1,2}}):(?P<M>\d{{2}})(?::(?P<S>\d{{2}}))?\s?(?P<ap>[ap]\.?m\.?(?![a-z]))?{_ZONE})?",
+        rf"(?:{_WEEKDAY},?\s+)?(?P<mon>{_MONTH})\b\.?\s+(?:the\s+)?(?P<d>\d{{1,2}})(?:st|"
+        rf"nd|rd|th)?(?![\d:]|\s?[ap]\.?m)(?:\s*,?\s*(?P<y>\d{{4}})\b(?!\s*(?:-|people)\s*\d))?(?:,?\s+(?:at\s+)?(?P<H>\d{{1,2}}):(?P<M>\d{{2}})(?::(?P<S>\d{{2}}))?\s?(?P<ap>[ap]\.?m\.?(?![a-z]))?{_ZONE})?",
         rf"(?P<mon>{_MONTH})\b\.?\s*(?:of\s+|,\s*)?(?P<y>(?:1[0-9]|20)\d{{2}})\b(?!\s*-\s*\d)",
         r"(?P<qual>early|mid|late)?[\s-]*(?:the\s+)?(?P<dec>(?:1[0-9]|20)\d0)['’]?s\b",
         r"(?P<cent>\d{1,2})(?:st|nd|rd|th)[\s-]century",

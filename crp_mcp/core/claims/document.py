@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from .dates import When, cell_date, find_dates, year_of
@@ -21,7 +22,17 @@ _YEARLY = frozenset(
 )
 _COUNTED = frozenset(
     stem(w)
-    for w in ("attendance", "population", "inhabitants", "votes", "capacity", "spectators", "employees", "people", "passengers")
+    for w in (
+        "attendance",
+        "population",
+        "inhabitants",
+        "votes",
+        "capacity",
+        "spectators",
+        "employees",
+        "people",
+        "passengers",
+    )
 )
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})*")
 NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
@@ -105,12 +116,8 @@ class Column:
     @cached_property
     def is_serial(self) -> bool:
         """Whether the numbers only count the rows off (1, 2, 3 …): a name, not a measure."""
-        found = self.numbers
-        return (
-            len(found) > 2
-            and all(isinstance(n, int) for n in found)
-            and all(b == a + 1 for a, b in zip(found, found[1:], strict=False))
-        )  # type: ignore[operator]
+        whole = [n for n in self.numbers if isinstance(n, int)]
+        return len(whole) == len(self.cells) > 2 and all(b == a + 1 for a, b in pairwise(whole))
 
     @cached_property
     def holds_years(self) -> bool:
@@ -140,7 +147,7 @@ class Column:
 
     @cached_property
     def facet(self) -> list[Number | None] | None:
-        """The one number in or after other words (`name (31)`, `hall 18613`), where nearly every cell has exactly one."""
+        """The one number among other words (`name (31)`, `hall 18613`), where nearly every cell has exactly one."""
         if self.is_number or self.is_date:
             return None
         out = [_single_number(t) for t in self.texts]
@@ -225,7 +232,7 @@ class Table:
 
     @cached_property
     def key_column(self) -> Column | None:
-        """The column that names each row: the first text column with (nearly) unique cells, else the first text column."""
+        """The column that names each row: the first text column of (nearly) unique cells, else the first text column."""
         texts = [c for c in self.columns if not c.is_number and not c.is_date and c.filled]
         for column in texts:
             if column.distinct >= 0.9 * self.rows:

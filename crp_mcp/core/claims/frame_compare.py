@@ -42,7 +42,7 @@ def _operator(scene: Scene) -> Chunk | None:
     if strong and not scene.parse.ops("than") and strong[0].op != "twice":
         strong = [c for c in strong if len(scene.mentions) == 2]
     twice = [c for c in found if c.op == "twice"]
-    return (twice or strong or found or [None])[0]
+    return next(iter(twice or strong or found), None)
 
 
 def _pivot(scene: Scene, op: Chunk) -> int:
@@ -188,7 +188,9 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
 
 def _same_counts(scene: Scene, op: Chunk, mention: Mention) -> Iterator[Reading]:
     """`A and B have the same number of X`: rows of each, or a number each has."""
-    numeric = [r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_number and not r.column.is_date]
+    numeric = [
+        r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_number and not r.column.is_date
+    ]
     nouns = frozenset(c.at for c in scene.columns if c.at > op.at)
     for cond in mention.options:
         sizes: list[Number | When | None] = [len(m & scene.body) for m in cond.members]

@@ -1,4 +1,4 @@
-"""Counts: `three rows`, `only five X did Y`, `ten out of fourteen`, `four different countries`. One frame of several."""
+"""Counts: `three rows`, `only five X did Y`, `ten out of fourteen`, `four different towns`. One frame of several."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
+from .document import Column
 from .lexicon import ROW_NOUNS
 from .model import Distortion
 from .numbers import Quantity, agrees
@@ -46,7 +47,9 @@ _END_OF_NOUN = frozenset(
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Each unbound number as a count of rows, of distinct values, or as part of a whole."""
-    if scene.table.kind == "record" or any(c.op in _BLOCK and not names_column(c) and c.at not in scene.bound for c in scene.chunks):
+    if scene.table.kind == "record" or any(
+        c.op in _BLOCK and not names_column(c) and c.at not in scene.bound for c in scene.chunks
+    ):
         return
     numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not _picks_one(scene, c)]
     for chunk in numbers:
@@ -163,7 +166,7 @@ def _names_one(scene: Scene, cond: Cond) -> bool:
 def _filters(
     scene: Scene, number: Chunk, noun: Chunk | None, others: Sequence[Chunk], one_of: bool
 ) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float, Sequence[Chunk]]]:
-    """Which mentions (and loose numbers) restrict what is counted: all; all but the noun's own; none that only give an example."""
+    """Which mentions and numbers restrict the count: all; all but the noun's own; none that only give an example."""
     mentions = scene.mentions
     if noun is not None and noun.values and not noun.is_exact and not noun.text[:1].isupper():
         mentions = tuple(m for m in mentions if noun.at not in m.chunks)

@@ -128,7 +128,8 @@ def _difference(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     sql = f"SELECT {quote(ref.column.name)} FROM {{table}} WHERE {cond.sql}"
                     used = frozenset({op.at, chunk.at, number.at}) | mention.chunks
                     yield Reading(
-                        "compare", agrees(number.qty, gap), used, sql, f"{sides[0]} and {sides[1]}, {gap} apart", number.text,
+                        "compare", agrees(number.qty, gap), used, sql, f"{sides[0]} and {sides[1]}, {gap} apart",
+                        number.text,
                         Distortion.NUMBER_CHANGED, cond.cost,
                     )  # fmt: skip
 
@@ -151,9 +152,12 @@ def _share_of_sum(scene: Scene) -> Iterator[Reading]:
                     continue
                 share = round(100 * part / whole, 9)
                 name = quote(ref.column.name)
-                sql = f"SELECT 100.0 * (SELECT SUM({name}) FROM {{table}}{selection.where}) / SUM({name}) FROM {{table}}"
+                sql = (
+                    f"SELECT 100.0 * (SELECT SUM({name}) FROM {{table}}{selection.where}) / SUM({name}) FROM {{table}}"
+                )
                 used = selection.used | {number.at, chunk.at} | {c.at for c in scene.parse.ops("sum", "all")}
                 yield Reading(
-                    "share", agrees(number.qty, share), used, sql, f"{share:.1f}%", number.text, Distortion.NUMBER_CHANGED,
+                    "share", agrees(number.qty, share), used, sql, f"{share:.1f}%", number.text,
+                    Distortion.NUMBER_CHANGED,
                     cost + selection.cost + 0.1,
                 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Extremes and aggregates: who has the most, what the highest is, averages, totals, ranges, ranks. One frame of several."""
+"""Extremes and aggregates: who has the most, what the highest is, averages, totals, ranges. One frame of several."""
 
 from __future__ import annotations
 
@@ -137,7 +137,11 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         for way in _directions(ref.column, op, direction):
             yield from _who(scene, op, ref.column, named | extra, way, cost)
             yield from _how_much(scene, op, ref.column, named | extra, way, cost)
-    if op.words[0].low in ("most", "least", "fewest", "more") and op.at and scene.chunks[op.at - 1].low in ("the", "has", "have", "had"):
+    if (
+        op.words[0].low in ("most", "least", "fewest", "more")
+        and op.at
+        and scene.chunks[op.at - 1].low in ("the", "has", "have", "had")
+    ):
         yield from _most_rows(scene, op, direction, extra)
 
 
@@ -153,7 +157,8 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
                 continue
-            sql = f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(column.name)} {'DESC' if way == 'max' else 'ASC'} LIMIT 1"
+            order = "DESC" if way == "max" else "ASC"
+            sql = f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(column.name)} {order} LIMIT 1"
             found = f"{_names(scene, held)} ({_show(best)})"
             spent = selection.used | used | named | {op.at} | nots
             yield Reading(
@@ -204,7 +209,7 @@ def _holder_check(
 def _value_fits(
     scene: Scene, chunk: Chunk, qty: Quantity, best: Number, held: frozenset[int]
 ) -> tuple[bool | None, frozenset[int]]:
-    """Whether a number beside a superlative is the extreme, or what its holder has in the column named with the number."""
+    """Whether a number beside a superlative is the extreme, or what its holder has in the column named with it."""
     if agrees(qty, best):
         return True, frozenset()
     found = options(scene, chunk)
@@ -258,7 +263,8 @@ def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -
                 best = max(counts.values()) if direction == "max" else min(counts.values())
                 noun = _row_noun_after(scene, op)
                 name = quote(cond.column.name)
-                sql = f"SELECT {name}, COUNT(*) FROM {{table}}{selection.where} GROUP BY {name} ORDER BY 2 {'DESC' if direction == 'max' else 'ASC'} LIMIT 1"
+                order = "DESC" if direction == "max" else "ASC"
+                sql = f"SELECT {name}, COUNT(*) FROM {{table}}{selection.where} GROUP BY {name} ORDER BY 2 {order} LIMIT 1"
                 used = selection.used | subject.chunks | extra | noun | {op.at}
                 yield Reading(
                     "most-rows",

@@ -70,8 +70,18 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
                 cost += sum(0.36 for c in every if not _is_named(scene, c))
             spent = selection.used | used | nots | _named(scene, every)
             kind, found = _difference(scene, every)
-            yield Reading("lookup", holds, frozenset(spent), sql, found if not rows else f"{len(rows)} such rows", ", ".join(c.text for c in every),
-                          kind, selection.cost + cost, firm=anchored and not (nots and (len(nots) > 1 or len(every) > 2)))  # fmt: skip
+            firm = anchored and not (nots and (len(nots) > 1 or len(every) > 2))
+            yield Reading(
+                "lookup",
+                holds,
+                frozenset(spent),
+                sql,
+                found if not rows else f"{len(rows)} such rows",
+                ", ".join(c.text for c in every),
+                kind,
+                selection.cost + cost,
+                firm,
+            )
 
 
 def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:

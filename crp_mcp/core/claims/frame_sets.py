@@ -9,7 +9,7 @@ from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .reading import Reading
-from .scene import Mention, Scene
+from .scene import Mention, Scene, Selection
 
 _SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
 
@@ -26,7 +26,11 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _every_value(scene)
     if scene.parse.ops("none") and not scene.numbers:
         yield from _none(scene)
-    if scene.parse.ops("mostof", "half", "fewof") or _most(scene) or any(c.qty and c.qty.unit == "%" for c in scene.numbers):
+    if (
+        scene.parse.ops("mostof", "half", "fewof")
+        or _most(scene)
+        or any(c.qty and c.qty.unit == "%" for c in scene.numbers)
+    ):
         yield from _share(scene)
 
 
@@ -102,7 +106,8 @@ def _all(scene: Scene) -> Iterator[Reading]:
                     holds = all(ok)
                 else:
                     holds = not bad and sized
-                sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({' AND '.join(c.sql for c in selection.conds)})"
+                said_sql = " AND ".join(c.sql for c in selection.conds)
+                sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{_and(domain)} NOT ({said_sql})"
                 used = domain.used | selection.used | ops | nouns | nots | {c.at for c in numbers}
                 cost = domain.cost + selection.cost + 0.05 * len(said) + (0.4 if not which and len(said) > 1 else 0.0)
                 yield Reading(
@@ -117,6 +122,10 @@ def _all(scene: Scene) -> Iterator[Reading]:
                 )
 
 
+def _and(domain: Selection) -> str:
+    return " AND" if domain.conds else " WHERE"
+
+
 def _every_value(scene: Scene) -> Iterator[Reading]:
     """`each X has N of Y`, `all X were N Y`: every row has the value."""
     ops = {c.at for c in scene.parse.ops("each", "all", "sum")}
@@ -126,7 +135,7 @@ def _every_value(scene: Scene) -> Iterator[Reading]:
             if not domain.rows or conds[0].column in domain.columns:
                 continue
             bad = domain.rows - conds[0].rows
-            sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{' AND' if domain.conds else ' WHERE'} NOT ({conds[0].sql})"
+            sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{_and(domain)} NOT ({conds[0].sql})"
             spent = domain.used | used | ops | nouns
             yield Reading(
                 "every",

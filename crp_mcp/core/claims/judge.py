@@ -1,4 +1,4 @@
-"""Readings of a clause -> one judgement: supported when a well-explained reading holds, contradicted when all of them fail."""
+"""Readings of a clause -> one judgement: supported when a good one holds, contradicted when all fail."""
 
 from __future__ import annotations
 

@@ -1,13 +1,27 @@
-"""Words that carry an operation: which superlatives, comparatives, quantifiers and attributes a sentence uses. Data only."""
+"""Words that carry an operation: superlatives, comparatives, quantifiers, attributes, synonyms. Data only."""
 
 from __future__ import annotations
 
 from .words import stem, word_list
 
-_MAX = "most highest largest biggest greatest maximum max longest tallest heaviest oldest latest newest fastest richest furthest farthest peak top best widest deepest costliest busiest strongest hottest warmest winningest"
-_MIN = "least lowest smallest fewest minimum min shortest lightest youngest earliest slowest cheapest worst narrowest shallowest coldest poorest weakest"
-_MORE = "more higher larger bigger greater longer taller heavier older later newer faster richer wider deeper hotter warmer exceeds exceeded exceed outperforms outperform outperformed outperforming surpass surpasses surpassed better costlier"
-_LESS = "less fewer lower smaller shorter lighter younger earlier slower cheaper worse narrower colder poorer underperforms underperform underperformed"
+_MAX = (
+    "most highest largest biggest greatest maximum max longest tallest heaviest oldest latest newest "
+    "fastest richest furthest farthest peak top best widest deepest costliest busiest strongest hottest "
+    "warmest winningest"
+)
+_MIN = (
+    "least lowest smallest fewest minimum min shortest lightest youngest earliest slowest cheapest worst "
+    "narrowest shallowest coldest poorest weakest"
+)
+_MORE = (
+    "more higher larger bigger greater longer taller heavier older later newer faster richer wider deeper "
+    "hotter warmer exceeds exceeded exceed outperforms outperform outperformed outperforming surpass "
+    "surpasses surpassed better costlier"
+)
+_LESS = (
+    "less fewer lower smaller shorter lighter younger earlier slower cheaper worse narrower colder poorer "
+    "underperforms underperform underperformed"
+)
 
 OPS: dict[tuple[str, ...], str] = {
     **{(w,): "max" for w in _MAX.split()},
@@ -15,23 +29,31 @@ OPS: dict[tuple[str, ...], str] = {
     **{(w,): "more" for w in _MORE.split()},
     **{(w,): "less" for w in _LESS.split()},
     ("most", "recent"): "max", ("most", "recently"): "max", ("most", "expensive"): "max", ("least", "expensive"): "min",
-    ("more", "recently"): "more", ("more", "recent"): "more", ("more", "expensive"): "more", ("less", "expensive"): "less", ("most", "populous"): "max", ("most", "populated"): "max",
-    ("same",): "same", ("equal",): "same", ("identical",): "same", ("equally",): "same", ("as", "many"): "same", ("as", "much"): "same",
+    ("more", "recently"): "more", ("more", "recent"): "more", ("more", "expensive"): "more",
+    ("less", "expensive"): "less", ("most", "populous"): "max", ("most", "populated"): "max",
+    ("same",): "same", ("equal",): "same", ("identical",): "same", ("equally",): "same", ("as", "many"): "same",
+    ("as", "much"): "same",
     ("tied",): "same",
-    ("average",): "avg", ("mean",): "avg", ("averaged",): "avg", ("averages",): "avg", ("averaging",): "avg", ("on", "average"): "avg",
-    ("median",): "median", ("total",): "sum", ("sum",): "sum", ("combined",): "sum", ("altogether",): "sum", ("in", "total"): "sum",
+    ("average",): "avg", ("mean",): "avg", ("averaged",): "avg", ("averages",): "avg", ("averaging",): "avg",
+    ("on", "average"): "avg",
+    ("median",): "median", ("total",): "sum", ("sum",): "sum", ("combined",): "sum", ("altogether",): "sum",
+    ("in", "total"): "sum",
     ("totaling",): "sum", ("totals",): "sum", ("totaled",): "sum",
     ("only",): "only", ("sole",): "only", ("solely",): "only",
     ("all",): "all", ("every",): "all", ("each",): "each", ("always",): "all",
     ("none",): "none", ("no",): "none", ("never",): "none", ("neither",): "none", ("nobody",): "none",
-    ("most", "of"): "mostof", ("majority",): "mostof", ("mostly",): "mostof", ("more", "than", "half"): "mostof", ("over", "half"): "mostof",
-    ("half",): "half", ("less", "than", "half"): "fewof", ("fewer", "than", "half"): "fewof", ("under", "half"): "fewof",
+    ("most", "of"): "mostof", ("majority",): "mostof", ("mostly",): "mostof", ("more", "than", "half"): "mostof",
+    ("over", "half"): "mostof",
+    ("half",): "half", ("less", "than", "half"): "fewof", ("fewer", "than", "half"): "fewof",
+    ("under", "half"): "fewof",
     ("both",): "both", ("not",): "not", ("n't",): "not", ("cannot",): "not", ("without",): "not", ("except",): "not",
     ("than",): "than", ("compared", "to"): "than", ("compared", "with"): "than", ("relative", "to"): "than",
     ("range",): "range", ("ranges",): "range", ("ranged",): "range", ("ranging",): "range",
     ("different",): "distinct", ("distinct",): "distinct", ("unique",): "distinct", ("separate",): "distinct",
-    ("difference",): "diff", ("before",): "before", ("after",): "after", ("prior", "to"): "before", ("following",): "after",
-    ("twice", "as"): "twice", ("double", "the"): "twice", ("twice", "the"): "twice", ("twice", "that"): "twice", ("double", "that"): "twice", ("percentage",): "percent", ("percent",): "percent",
+    ("difference",): "diff", ("before",): "before", ("after",): "after", ("prior", "to"): "before",
+    ("following",): "after",
+    ("twice", "as"): "twice", ("double", "the"): "twice", ("twice", "the"): "twice", ("twice", "that"): "twice",
+    ("double", "that"): "twice", ("percentage",): "percent", ("percent",): "percent",
     ("multiple",): "multiple", ("several",): "multiple",
 }  # fmt: skip
 
@@ -40,7 +62,8 @@ _ATTRIBUTES = {
     "tallest taller tall": "height",
     "heaviest heavier lightest lighter weigh weighs weighed weighing heavy": "weight mass",
     "oldest older youngest younger old young": "age born birth dob founded established year built date opened created",
-    "latest later newest newer earliest earlier recent recently most_recent": "date year time founded established created updated released day timestamp at opened launched started joined registered signed published modified",
+    "latest later newest newer earliest earlier recent recently": "date year time founded established created updated "
+    "released day timestamp at opened launched started joined registered signed published modified",
     "cheapest cheaper costliest costlier expensive cost costs": "price cost fare amount rate fee total",
     "fastest faster slowest slower": "time speed",
     "richest poorest wealthiest": "income revenue money wealth worth gdp",
@@ -48,7 +71,8 @@ _ATTRIBUTES = {
     "hottest warmest coldest": "temperature temp",
     "populous populated populations inhabitants": "population",
     "widest wider narrowest wide": "width",
-    "deepest": "depth", "largest bigger biggest larger smallest smaller big": "size area population capacity attendance",
+    "deepest": "depth",
+    "largest bigger biggest larger smallest smaller big": "size area population capacity attendance",
     "attended attend attendees crowd spectators people": "attendance",
 }  # fmt: skip
 ATTRIBUTES: dict[str, frozenset[str]] = {
@@ -58,19 +82,68 @@ ATTRIBUTES: dict[str, frozenset[str]] = {
 }
 """Stem of a word that names a measure without saying its column -> stems of column names it may mean."""
 
-_SYNONYMS = (
-    "cost price fare amount fee charge", "name title called named", "location place venue site city located", "date day time",
-    "country nation nationality", "film movie", "song track", "star rating stars rated score", "phone telephone number contact", "category type kind genre",
-    "points score scored", "prize money earnings winnings earn earned", "state status", "employee staff worker", "transfers stops layovers layover stopovers",
-    "begin start starts begins leave leaves departs departing departure leaving depart", "end arrive arrival arrives", "win won victory wins", "loss lost lose losses defeat",
-    "address street located", "mail email", "author writer written wrote", "company firm", "year annual", "id identifier", "user account", "people population persons passengers",
-    "singer artist performer performed", "doctor therapist provider", "house home property apartment", "flight airline", "bed bedroom", "bath bathroom",
-    "rent rental price", "district constituency", "club team", "opponent against versus", "game match", "place position rank ranking ranked placed finish", "position role",
-    "gross revenue sales", "visitor away visiting", "home host", "job occupation", "size bytes", "elevation altitude height", "runtime duration length", "premiere air aired", "created creation", "updated modified",
-    "viewers viewership", "stadium arena ground venue", "school college university", "balance amount funds", "directory folder", "director directed", "language spoken", "currency money",
-)  # fmt: skip
+_SYNONYMS = """
+cost price fare amount fee charge
+name title called named
+location place venue site city located
+date day time
+country nation nationality
+film movie
+song track
+star rating stars rated score
+phone telephone number contact
+category type kind genre
+points score scored
+prize money earnings winnings earn earned
+state status
+employee staff worker
+transfers stops layovers layover stopovers
+begin start starts begins leave leaves departs departing departure leaving depart
+end arrive arrival arrives
+win won victory wins
+loss lost lose losses defeat
+address street located
+mail email
+author writer written wrote
+company firm
+year annual
+id identifier
+user account
+people population persons passengers
+singer artist performer performed
+doctor therapist provider
+house home property apartment
+flight airline
+bed bedroom
+bath bathroom
+rent rental price
+district constituency
+club team
+opponent against versus
+game match
+place position rank ranking ranked placed finish
+position role
+gross revenue sales
+visitor away visiting
+home host
+job occupation
+size bytes
+elevation altitude height
+runtime duration length
+premiere air aired
+created creation
+updated modified
+viewers viewership
+stadium arena ground venue
+school college university
+balance amount funds
+directory folder
+director directed
+language spoken
+currency money
+"""
 SYNONYMS: dict[str, frozenset[str]] = {}
-for _group in _SYNONYMS:
+for _group in _SYNONYMS.strip().splitlines():
     _stems = frozenset(stem(w) for w in _group.split())
     for _word in _stems:
         SYNONYMS[_word] = SYNONYMS.get(_word, frozenset()) | _stems
@@ -106,7 +179,9 @@ REPORT = frozenset(
 """Verbs and openers by which a sentence states how many results there are."""
 
 OUTCOME_WORDS = {
-    "win": ("w", "win", "won", "winner", "victory"), "lose": ("l", "loss", "lost", "lose", "defeat"), "draw": ("d", "draw", "drawn", "tie", "tied"), "tie": ("t", "tie", "draw", "d"),
-    "true": ("true", "yes"), "false": ("false", "no"), "home": ("home", "h"), "away": ("away", "a"), "yes": ("yes", "true"),
+    "win": ("w", "win", "won", "winner", "victory"), "lose": ("l", "loss", "lost", "lose", "defeat"),
+    "draw": ("d", "draw", "drawn", "tie", "tied"), "tie": ("t", "tie", "draw", "d"),
+    "true": ("true", "yes"), "false": ("false", "no"), "home": ("home", "h"), "away": ("away", "a"),
+    "yes": ("yes", "true"),
 }  # fmt: skip
 """Stem of a word -> whole cells that say the same in short."""

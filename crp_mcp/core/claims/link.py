@@ -33,7 +33,8 @@ class ColumnRef:
 
 def link_values(table: Table, words: Sequence[Token], at: int) -> tuple[int, tuple[ValueRef, ...]]:
     """The longest phrase from word `at` that names cells: (how many words, what it may mean)."""
-    best, refs = 0, []
+    best = 0
+    refs: list[ValueRef] = []
     for column in table.columns:
         length, ref = _longest(column, words, at)
         if ref is None or length < best:
@@ -149,7 +150,8 @@ def _starts_or_holds(key: tuple[str, ...], phrase: list[str]) -> bool:
 
 def link_columns(table: Table, words: Sequence[Token], at: int) -> tuple[int, tuple[ColumnRef, ...]]:
     """The longest phrase from word `at` that names columns, by their own words, parts of them, or synonyms."""
-    best, refs = 0, []
+    best = 0
+    refs: list[ColumnRef] = []
     for column in table.columns:
         length, quality = _names(column, words, at)
         if length > best:

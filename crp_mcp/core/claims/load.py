@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..model import Kind
-from ..shape import Num, Shape, iter_rows, read_shape
-from ..shape.cells import NotJson, OddNumber, load_json
-from ..shape.decoding import decode as decode_bytes
-from ..shape.decoding import find_encoding
-from ..shape.embedded import find_embedded
-from ..shape.pyrepr import python_to_json
+from crp_mcp.core.model import Kind
+from crp_mcp.core.shape import Num, Shape, iter_rows, read_shape
+from crp_mcp.core.shape.cells import NotJson, OddNumber, load_json
+from crp_mcp.core.shape.decoding import decode as decode_bytes
+from crp_mcp.core.shape.decoding import find_encoding
+from crp_mcp.core.shape.embedded import find_embedded
+from crp_mcp.core.shape.pyrepr import python_to_json
+
 from .document import Document, Table, make_table
 from .numbers import number_of
 from .text import read_text
@@ -21,7 +22,9 @@ from .tree import decode, read_tree, status_codes
 _PROSE_LIMIT = 1_000_000
 
 
-def read_document(payload: bytes, *, form: str = "text", is_error: bool = False, shape: Shape | None = None) -> Document:
+def read_document(
+    payload: bytes, *, form: str = "text", is_error: bool = False, shape: Shape | None = None
+) -> Document:
     """What a payload holds. `form="result"`: it is a whole CallToolResult, as is any text that is one."""
     value = _json(payload)
     if isinstance(value, dict) and (form == "result" or _is_result(value)):
@@ -61,7 +64,13 @@ def _of_result(result: Mapping[str, Any], is_error: bool) -> Document:
 
 def _block_text(block: Mapping[str, Any]) -> str | None:
     resource = block.get("resource")
-    text = block.get("text") if block.get("type") == "text" else resource.get("text") if isinstance(resource, dict) else None
+    text = (
+        block.get("text")
+        if block.get("type") == "text"
+        else resource.get("text")
+        if isinstance(resource, dict)
+        else None
+    )
     return text if isinstance(text, str) else None
 
 
@@ -157,4 +166,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(v) for v in value]
     return value
-

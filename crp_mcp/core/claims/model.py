@@ -116,7 +116,7 @@ class Verdict:
     distortion: Distortion | None = None
     findings: tuple[Finding, ...] = ()
     citation: str | None = None
-    """What is wrong with the claim's citation: `missing`, `unknown`, `wrong`; None when it is in order or not needed."""
+    """What is wrong with the claim's citation: `missing`, `unknown`, `wrong`; None when nothing is."""
 
     @property
     def checked(self) -> bool:

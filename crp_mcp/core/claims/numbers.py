@@ -19,22 +19,31 @@ _UNITS = {
 }  # fmt: skip
 
 _SCALED = {
-    "ms": ("s", 0.001), "milliseconds": ("s", 0.001), "millisecond": ("s", 0.001), "s": ("s", 1), "sec": ("s", 1), "secs": ("s", 1),
-    "seconds": ("s", 1), "second": ("s", 1), "min": ("s", 60), "mins": ("s", 60), "minutes": ("s", 60), "minute": ("s", 60),
+    "ms": ("s", 0.001), "milliseconds": ("s", 0.001), "millisecond": ("s", 0.001), "s": ("s", 1), "sec": ("s", 1),
+    "secs": ("s", 1),
+    "seconds": ("s", 1), "second": ("s", 1), "min": ("s", 60), "mins": ("s", 60), "minutes": ("s", 60),
+    "minute": ("s", 60),
     "h": ("s", 3600), "hr": ("s", 3600), "hrs": ("s", 3600), "hours": ("s", 3600), "hour": ("s", 3600),
     "days": ("s", 86400), "day": ("s", 86400), "weeks": ("s", 604800), "week": ("s", 604800),
-    "b": ("B", 1), "bytes": ("B", 1), "byte": ("B", 1), "kb": ("B", 1000), "mb": ("B", 10**6), "gb": ("B", 10**9), "tb": ("B", 10**12),
-    "kib": ("B", 1024), "mib": ("B", 1024**2), "gib": ("B", 1024**3), "kilobytes": ("B", 1000), "megabytes": ("B", 10**6), "gigabytes": ("B", 10**9),
-    "mm": ("m", 0.001), "cm": ("m", 0.01), "m": ("m", 1), "metres": ("m", 1), "meters": ("m", 1), "metre": ("m", 1), "meter": ("m", 1), "centimeters": ("m", 0.01), "centimetres": ("m", 0.01),
-    "km": ("m", 1000), "kilometres": ("m", 1000), "kilometers": ("m", 1000), "mi": ("m", 1609.344), "miles": ("m", 1609.344),
-    "mile": ("m", 1609.344), "ft": ("m", 0.3048), "feet": ("m", 0.3048), "foot": ("m", 0.3048), "inches": ("m", 0.0254), "in": ("m", 0.0254),
-    "g": ("kg", 0.001), "grams": ("kg", 0.001), "kg": ("kg", 1), "kilos": ("kg", 1), "kilograms": ("kg", 1), "lb": ("kg", 0.45359237), "lbs": ("kg", 0.45359237),
+    "b": ("B", 1), "bytes": ("B", 1), "byte": ("B", 1), "kb": ("B", 1000), "mb": ("B", 10**6), "gb": ("B", 10**9),
+    "tb": ("B", 10**12),
+    "kib": ("B", 1024), "mib": ("B", 1024**2), "gib": ("B", 1024**3), "kilobytes": ("B", 1000),
+    "megabytes": ("B", 10**6), "gigabytes": ("B", 10**9),
+    "mm": ("m", 0.001), "cm": ("m", 0.01), "m": ("m", 1), "metres": ("m", 1), "meters": ("m", 1), "metre": ("m", 1),
+    "meter": ("m", 1), "centimeters": ("m", 0.01), "centimetres": ("m", 0.01),
+    "km": ("m", 1000), "kilometres": ("m", 1000), "kilometers": ("m", 1000), "mi": ("m", 1609.344),
+    "miles": ("m", 1609.344),
+    "mile": ("m", 1609.344), "ft": ("m", 0.3048), "feet": ("m", 0.3048), "foot": ("m", 0.3048),
+    "inches": ("m", 0.0254), "in": ("m", 0.0254),
+    "g": ("kg", 0.001), "grams": ("kg", 0.001), "kg": ("kg", 1), "kilos": ("kg", 1), "kilograms": ("kg", 1),
+    "lb": ("kg", 0.45359237), "lbs": ("kg", 0.45359237),
     "pounds": ("kg", 0.45359237), "tonnes": ("kg", 1000),
 }  # fmt: skip
 """Unit word -> (base unit, factor): quantities of one base unit can be compared."""
 
 _SCALE = {
-    "k": 10**3, "thousand": 10**3, "m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "bn": 10**9, "b": 10**9,
+    "k": 10**3, "thousand": 10**3, "m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "bn": 10**9,
+    "b": 10**9,
     "billion": 10**9, "billions": 10**9, "trillion": 10**12, "hundred": 100, "dozen": 12,
 }  # fmt: skip
 
@@ -79,7 +88,8 @@ class Quantity:
 
 
 _CELL = re.compile(
-    r"(?P<sign>[-+~]?)\s?(?P<cur>US\$|[$€£¥₹])?\s?(?P<sign2>-?)(?P<num>\d{1,3}(?:[, ’']\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?P<exp>[eE][-+]?\d+)?"
+    r"(?P<sign>[-+~]?)\s?(?P<cur>US\$|[$€£¥₹])?\s?(?P<sign2>-?)(?P<num>\d{1,3}(?:[, ’']\d{3})+(?:\.\d+)?|"
+    r"\d+(?:\.\d+)?|\.\d+)(?P<exp>[eE][-+]?\d+)?"
     r"\s?(?P<unit>%|[^\W\d_]{1,12}|[$€£°]C?)?(?P<rest>\s*(?:\([^()]*\)|\[[^\]]*\]|[*†‡#+]))?"
 )
 
@@ -107,7 +117,7 @@ def cell_number(text: str) -> tuple[Number, str] | None:
 
 
 def _second_number(rest: str) -> bool:
-    """Whether what follows a number in a cell is another number with as good a claim (`8 (280)`), not a note or a unit."""
+    """Whether what follows a number in a cell is a number with as good a claim (`8 (280)`), no note and no unit."""
     return any(c.isdigit() for c in rest) and (any(c in "=+" for c in rest) or not any(c.isalpha() for c in rest))
 
 
@@ -129,10 +139,12 @@ def _exact(value: Number) -> Number:
 
 _NUMBER_WORDS = "|".join([*_ONES, *_TENS])
 _QTY = re.compile(
-    r"(?<![\w.])(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
+    r"(?<![\w.])(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|"
+    r"[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
     r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
     r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
-    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
+    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|"
+    r"usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
     re.IGNORECASE,
 )
 _WORDED = re.compile(
@@ -140,14 +152,21 @@ _WORDED = re.compile(
     rf"(?:[- ](?:and[- ])?(?:{_NUMBER_WORDS}|hundred|thousand|million))*|once|twice|thrice)\b",
     re.IGNORECASE,
 )
-_APPROX_WORDS = r"about|around|roughly|approximately|approx\.?|nearly|almost|close to|some|circa|~|≈|an estimated|just (?:over|under|above|below)|a little (?:over|under)|slightly (?:over|under)"
+_APPROX_WORDS = (
+    r"about|around|roughly|approximately|approx\.?|nearly|almost|close to|some|circa|~|≈|an estimated|"
+    r"just (?:over|under|above|below)|a little (?:over|under)|slightly (?:over|under)"
+)
 _APPROX = re.compile(rf"(?:\b|(?<=\s)|^)(?:{_APPROX_WORDS})\s*(?:the\s)?$", re.IGNORECASE)
 _BEFORE = [
     (re.compile(p + r"\s*(?:the\s|a\s|an\s)?$", re.IGNORECASE), op)
     for p, op in (
         (r"\b(?:no|not) (?:more|greater|higher|longer|larger|later) than", "le"),
         (r"\b(?:no|not) (?:less|fewer|lower) than", "ge"),
-        (r"(?<!no )(?<!not )\b(?:more|greater|higher|larger|bigger|longer|taller|heavier|older|over|above|exceed(?:s|ed|ing)?|in excess of|upwards of|better|faster)(?: than)?", "gt"),
+        (
+            r"(?<!no )(?<!not )\b(?:more|greater|higher|larger|bigger|longer|taller|heavier|older|over|above|"
+            r"exceed(?:s|ed|ing)?|in excess of|upwards of|better|faster)(?: than)?",
+            "gt",
+        ),
         (r"(?<!no )(?<!not )\b(?:less|fewer|lower|smaller|shorter|lighter|under|below|worse|younger)(?: than)?", "lt"),
         (r"\b(?:at least|a minimum of|minimum of|no fewer than|not below)", "ge"),
         (r"\b(?:at most|a maximum of|maximum of|up to|not above|not over)", "le"),
@@ -287,7 +306,10 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
         )
     if stated.step > 1 and gap <= stated.step * 0.5:
         return True
-    if isinstance(found, float) and abs(math.trunc(found / stated.step) * stated.step - stated.value) < stated.step * 1e-6:
+    if (
+        isinstance(found, float)
+        and abs(math.trunc(found / stated.step) * stated.step - stated.value) < stated.step * 1e-6
+    ):
         return None
     return None if _roundness(stated) >= 100 and gap <= _roundness(stated) / 2 else False
 
@@ -297,7 +319,8 @@ def _compares(stated: Quantity, found: Number) -> bool | None:
         low, high = sorted((stated.value, stated.high))
         return low <= found <= high
     results = {
-        "gt": found > stated.value, "ge": found >= stated.value, "lt": found < stated.value, "le": found <= stated.value,
+        "gt": found > stated.value, "ge": found >= stated.value, "lt": found < stated.value,
+        "le": found <= stated.value,
         "ne": found != stated.value,
     }  # fmt: skip
     return results[stated.compare]

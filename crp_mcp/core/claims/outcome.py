@@ -1,4 +1,4 @@
-"""What a sentence says of a call as a whole: status, success, failure, emptiness, how many came and whether that is all."""
+"""What a sentence says of a call as a whole: status, success, failure, emptiness, and whether it is all."""
 
 from __future__ import annotations
 
@@ -24,36 +24,62 @@ class Answer:
 
 
 _STATUS = re.compile(
-    r"\b(?:status(?:\s+code)?(?:\s+(?:of|was|is))?\s*:?|http(?:/\d(?:\.\d)?)?(?:\s+status)?|responded(?:\s+with)?(?:\s+an?)?|returned(?:\s+an?)?|answered(?:\s+with)?(?:\s+an?)?|replied(?:\s+with)?(?:\s+an?)?|got(?:\s+an?)?|gave(?:\s+an?)?|with(?:\s+an?)?|code|error)"
-    r"\s+(?:http\s+)?(?:status\s+)?(?:code\s+)?(?P<code>[1-5]\d\d)(?!\s*(?:[,.]?\d|rows?|records?|results?|items?|entries|\w+s\b(?<!status)))|\b(?P<code2>[1-5]\d\d)\s+(?:error|ok|not found|forbidden|unauthorized|bad request|internal server error|status|response)\b",
+    r"\b(?:status(?:\s+code)?(?:\s+(?:of|was|is))?\s*:?|http(?:/\d(?:\.\d)?)?(?:\s+status)?|"
+    r"responded(?:\s+with)?(?:\s+an?)?|returned(?:\s+an?)?|answered(?:\s+with)?(?:\s+an?)?|"
+    r"replied(?:\s+with)?(?:\s+an?)?|got(?:\s+an?)?|gave(?:\s+an?)?|with(?:\s+an?)?|code|"
+    r"error)"
+    r"\s+(?:http\s+)?(?:status\s+)?(?:code\s+)?(?P<code>[1-5]\d\d)(?!\s*(?:[,.]?\d|rows?|"
+    r"records?|results?|items?|entries|\w+s\b(?<!status)))|\b(?P<code2>[1-5]\d\d)\s+(?:error|"
+    r"ok|not found|forbidden|unauthorized|bad request|internal server error|status|response)\b",
     re.IGNORECASE,
 )
-_CALL = r"(?:request|call|query|command|tool|api|server|fetch|download|upload|search|operation|build|test(?:s| run| suite)?|job|import|export|script|deployment|migration|write|insert|update|deletion|delete|connection|statement|file|object|page|transaction|it|everything|this|install(?:ation)?|push|commit)"
+_CALL = (
+    r"(?:request|call|query|command|tool|api|server|fetch|download|upload|search|operation|build|"
+    r"test(?:s| run| suite)?|job|import|export|script|deployment|migration|write|insert|update|deletion|delete|"
+    r"connection|statement|file|object|page|transaction|it|everything|this|install(?:ation)?|push|commit)"
+)
 _SUCCESS = re.compile(
-    rf"\b(?:success(?:ful(?:ly)?)?|succeed(?:ed|s)?|worked(?: fine)?|went through|without (?:any )?(?:errors?|problems?|issues?)|no errors?(?: (?:occurred|were \w+))?|(?:was|were|is|has been|have been) (?:completed|created|saved|updated|deleted|downloaded|uploaded|sent|inserted|processed|cancelled|canceled|booked|confirmed|installed|deployed))\b|\b{_CALL}\s+(?:completed|passed|finished)\b",
+    rf"\b(?:success(?:ful(?:ly)?)?|succeed(?:ed|s)?|worked(?: fine)?|went through|without (?:any )?(?:errors?|"
+    rf"problems?|issues?)|no errors?(?: (?:occurred|were \w+))?|(?:was|were|is|has been|"
+    rf"have been) (?:completed|created|saved|updated|deleted|downloaded|uploaded|sent|inserted|"
+    rf"processed|cancelled|canceled|booked|confirmed|installed|deployed))\b|\b{_CALL}\s+(?:completed|"
+    rf"passed|finished)\b",
     re.IGNORECASE,
 )
 _FAILURE = re.compile(
-    rf"\b(?:fail(?:ed|s|ure)?|errored|error(?: occurred)?|(?:could|can|did)(?:n[o']?t| not) (?:be )?(?:\w+ )?(?:fetch|get|retrieve|find|load|connect|complete|download|read|open|access|process|reach|execute|run)\w*|cannot (?:be )?\w+|unable to|was (?:rejected|refused|denied)|timed out|crashed|unsuccessful|permission (?:was )?denied|not found|does(?:n't| not) exist|invalid)\b|\b{_CALL} (?:was|were|is|are) not (?:\w+ )?(?:completed|found|available)\b",
+    rf"\b(?:fail(?:ed|s|ure)?|errored|error(?: occurred)?|(?:could|can|did)(?:n[o']?t| not) (?:be )?(?:\w+ )?(?:fetch|"
+    rf"get|retrieve|find|load|connect|complete|download|read|open|access|process|reach|"
+    rf"execute|run)\w*|cannot (?:be )?\w+|unable to|was (?:rejected|refused|denied)|timed out|"
+    rf"crashed|unsuccessful|permission (?:was )?denied|not found|does(?:n't| not) exist|"
+    rf"invalid)\b|\b{_CALL} (?:was|were|is|are) not (?:\w+ )?(?:completed|found|available)\b",
     re.IGNORECASE,
 )
 _NO_FAILURE = re.compile(
-    r"\b(?:no|without|zero|0|none|not any|n't any)\s+(?:\w+\s+){0,2}(?:fail|error|problem|issue)\w*|\b(?:none|nothing) failed|did(?:n't| not) fail|never failed",
+    r"\b(?:no|without|zero|0|none|not any|n't any)\s+(?:\w+\s+){0,2}(?:fail|error|problem|"
+    r"issue)\w*|\b(?:none|nothing) failed|did(?:n't| not) fail|never failed",
     re.IGNORECASE,
 )
 _EMPTY = re.compile(
-    r"\b(?:(?:returned|found|gave|has|have|had|contains?|yielded|produced|there (?:are|were|is|was)|came back with|got) (?:no|zero|0) (?:\w+ ){0,2}?\w+|no (?:\w+ ){0,2}?(?:results?|rows?|records?|matches|files?|items?|entries|data|policies|issues?|documents?|\w+s) (?:were |was |are |is |have been |has been |could be )?(?:found|returned|matched|match|available|returned|exist|matching)?|nothing (?:was |were )?(?:found|returned|matched|came back)|(?:is|was|came back|returned) (?:an )?empty|(?:the )?(?:result|list|response|table|directory|output) (?:set )?(?:is|was) empty)\b",
+    r"\b(?:(?:returned|found|gave|has|have|had|contains?|yielded|produced|there (?:are|"
+    r"were|is|was)|came back with|got) (?:no|zero|0) (?:\w+ ){0,2}?\w+|no (?:\w+ ){0,2}?(?:results?|"
+    r"rows?|records?|matches|files?|items?|entries|data|policies|issues?|documents?|\w+s) (?:were |"
+    r"was |are |is |have been |has been |could be )?(?:found|returned|matched|match|available|"
+    r"returned|exist|matching)?|nothing (?:was |were )?(?:found|returned|matched|came back)|"
+    r"(?:is|was|came back|returned) (?:an )?empty|(?:the )?(?:result|list|response|table|"
+    r"directory|output) (?:set )?(?:is|was) empty)\b",
     re.IGNORECASE,
 )
 _PARTIAL = re.compile(
-    r"\b(?:truncated|cut off|incomplete|partial(?:ly)?|not (?:the )?(?:complete|full|all)|more (?:results |rows |pages )?(?:are |is )?available|has more|limited to)\b",
+    r"\b(?:truncated|cut off|incomplete|partial(?:ly)?|not (?:the )?(?:complete|full|all)|"
+    r"more (?:results |rows |pages )?(?:are |is )?available|has more|limited to)\b",
     re.IGNORECASE,
 )
 _COMPLETE = re.compile(
     r"\b(?:not truncated|complete result|in full|all of them|nothing (?:was )?(?:left out|truncated))\b", re.IGNORECASE
 )
 _RETURNED = re.compile(
-    r"\b(?:return(?:ed|s)?|in (?:this|the) (?:response|result|output|page)|shown|showing|displayed|gave back|listed here|fetched|retrieved|came back|output has)\b",
+    r"\b(?:return(?:ed|s)?|in (?:this|the) (?:response|result|output|page)|shown|showing|"
+    r"displayed|gave back|listed here|fetched|retrieved|came back|output has)\b",
     re.IGNORECASE,
 )
 _TOTAL = re.compile(
@@ -129,7 +155,9 @@ def _about_call(text: str) -> bool:
     """Whether the sentence is about the call itself and not about something the data speaks of."""
     return bool(
         re.match(
-            rf"^\W*(?:the |your |this |that |my |all )?(?:\w+ )?{_CALL}\b(?:\s+\w+){{0,3}}\s*\W*$|^\W*(?:the |your |this )?(?:\w+ )?{_CALL}\s+(?:was |were |has |have |is )?(?:\w+ ){{0,2}}?(?:success|succeed|fail|complete|work|error)",
+            rf"^\W*(?:the |your |this |that |my |all )?(?:\w+ )?{_CALL}\b(?:\s+\w+){{0,3}}\s*\W*$|"
+            rf"^\W*(?:the |your |this )?(?:\w+ )?{_CALL}\s+(?:was |were |has |have |is )?(?:\w+ ){{0,2}}?(?:success|"
+            rf"succeed|fail|complete|work|error)",
             text,
             re.IGNORECASE,
         )
@@ -173,11 +201,16 @@ def _tests(text: str, document: Document) -> Answer | None:
     return None
 
 
-_TEST_KINDS = {
-    "pass": "passed", "passed": "passed", "passing": "passed", "succeeded": "passed", "fail": "failed", "failed": "failed", "failures": "failed",
-    "failure": "failed", "failing": "failed", "skipped": "skipped", "skip": "skipped", "errors": "errors", "error": "errors", "errored": "errors",
-    "warnings": "warnings", "warning": "warnings", "xfailed": "xfailed", "ran": "total", "run": "total", "executed": "total", "total": "total", "collected": "total",
-}  # fmt: skip
+_TEST_WORDS = {
+    "passed": "pass passed passing succeeded",
+    "failed": "fail failed failures failure failing",
+    "skipped": "skipped skip",
+    "errors": "errors error errored",
+    "warnings": "warnings warning",
+    "xfailed": "xfailed",
+    "total": "ran run executed total collected",
+}
+_TEST_KINDS = {word: kind for kind, words in _TEST_WORDS.items() for word in words.split()}
 
 
 def _test_numbers(text: str) -> list[tuple[str, Quantity]]:
@@ -222,7 +255,8 @@ def _plain_emptiness(text: str) -> bool:
     """Whether `none` is said of the result as a whole rather than of some rows of it."""
     return bool(
         re.search(
-            rf"\b(?:no|zero|0) (?:matching )?{_ROWS}(?: (?:were|was))?(?: (?:found|returned|matched))?\s*[.!]?$|\bempty\b|\bnothing (?:was |were )?(?:found|returned)",
+            rf"\b(?:no|zero|0) (?:matching )?{_ROWS}(?: (?:were|was))?(?: (?:found|returned|"
+            rf"matched))?\s*[.!]?$|\bempty\b|\bnothing (?:was |were )?(?:found|returned)",
             text.strip(),
             re.IGNORECASE,
         )
@@ -231,10 +265,16 @@ def _plain_emptiness(text: str) -> bool:
 
 _PLACE = r"(?:the |this |that )?(?:list|results?|output|table|response|data(?:set)?|log|file|search results?|directory|rows?)"
 _ABSENT = re.compile(
-    rf"^\W*(?P<name>['\"“‘`]?.{{2,60}}?['\"”’`]?) (?:is|was|are|were|does|do) (?P<no>not |n[o']t )?(?:in|listed in|included in|present in|part of|appear in|mentioned in|on) {_PLACE}\W*$|"
-    rf"^\W*(?:the |this )?{_PLACE} (?:does |do )?(?P<no2>not )?(?:contains?|includes?|mentions?|has|have|lists?|shows?) (?P<no3>no )?(?P<name2>['\"“‘`].{{2,60}}['\"”’`])\W*$|"
-    rf"^\W*there (?:is|are|was|were) (?P<no4>no |not any )(?:\w+ ){{0,3}}(?:in|from|called|named|for|by) (?P<name3>['\"“‘`]?[A-Z][\w .'&-]{{1,50}}?['\"”’`]?)(?: in {_PLACE})?\W*$|"
-    rf"^\W*(?P<no5>no|none of the|not one of the) (?:\w+ ){{0,3}}(?:is|are|was|were) (?:in|from|called|named|for|by) (?P<name4>[A-Z][\w .'&-]{{1,50}}?)\W*$",
+    rf"^\W*(?P<name>['\"“‘`]?.{{2,60}}?['\"”’`]?) (?:is|was|are|were|does|do) (?P<no>not |"
+    rf"n[o']t )?(?:in|listed in|included in|present in|part of|appear in|mentioned in|on) {_PLACE}\W*$|"
+    rf""
+    rf"^\W*(?:the |this )?{_PLACE} (?:does |do )?(?P<no2>not )?(?:contains?|includes?|mentions?|"
+    rf"has|have|lists?|shows?) (?P<no3>no )?(?P<name2>['\"“‘`].{{2,60}}['\"”’`])\W*$|"
+    rf"^\W*there (?:is|are|was|were) (?P<no4>no |not any )(?:\w+ ){{0,3}}(?:in|from|called|"
+    rf"named|for|by) (?P<name3>['\"“‘`]?[A-Z][\w .'&-]{{1,50}}?['\"”’`]?)(?: in {_PLACE})?\W*$|"
+    rf""
+    rf"^\W*(?P<no5>no|none of the|not one of the) (?:\w+ ){{0,3}}(?:is|are|was|were) (?:in|"
+    rf"from|called|named|for|by) (?P<name4>[A-Z][\w .'&-]{{1,50}}?)\W*$",
     re.IGNORECASE,
 )
 
@@ -248,7 +288,11 @@ def presence(text: str, document: Document) -> Answer | None:
     name = next(v for k, v in groups.items() if k.startswith("name") and v).strip(" '\"“”‘’`.")
     negated = any(v for k, v in groups.items() if k.startswith("no") and v)
     wanted = stems(name)
-    if not wanted or all(w in STOP or w in LIGHT for w in wanted) or not name[:1].isupper() and name[:1].isalpha() and "name2" not in groups:
+    if (
+        not wanted
+        or all(w in STOP or w in LIGHT for w in wanted)
+        or (not name[:1].isupper() and name[:1].isalpha() and "name2" not in groups)
+    ):
         return None
     whole, part = _stands(document, wanted)
     if not part and not document.partial and negated:
@@ -256,7 +300,13 @@ def presence(text: str, document: Document) -> Answer | None:
     if not part and not document.partial and not document.lines:
         return _answer(False, f"search for {name!r}", "no cell has it", name, Distortion.ENTITY_SUBSTITUTED)
     if whole:
-        return _answer(not negated, f"search for {name!r}", "it is there", f"no {name}" if negated else name, Distortion.NEGATION_FLIP)
+        return _answer(
+            not negated,
+            f"search for {name!r}",
+            "it is there",
+            f"no {name}" if negated else name,
+            Distortion.NEGATION_FLIP,
+        )
     return None
 
 
@@ -265,8 +315,7 @@ def _stands(document: Document, wanted: tuple[str, ...]) -> tuple[bool, bool]:
     part = any(_within(stems(line), wanted) for line in document.lines[:5000])
     for table in document.tables:
         for column in table.columns:
-            keys = column.postings.get(wanted[0], frozenset())
-            for key in keys:
+            for key in column.postings.get(wanted[0], ()):
                 found = tuple(stem(k) for k in key)
                 if found == wanted:
                     return True, True

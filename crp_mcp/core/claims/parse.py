@@ -10,7 +10,7 @@ from .document import Table
 from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, REPORT, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
 from .numbers import ORDINALS, Quantity, find_quantities
-from .words import LIGHT, STOP, Token, stem, tokens
+from .words import LIGHT, STOP, Token, stem, tokens, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,17 +73,13 @@ class Parse:
         return [c for c in self.chunks if c.qty]
 
 
-def parse(
-    text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()
-) -> Parse:
+def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()) -> Parse:
     """Cut a clause into chunks, longest and most telling reading of each stretch first."""
     words = tokens(text)
     amounts = find_quantities(text)
     dates = [d for d in claim_dates(text) if not _counts_rows(text, d) and not _compared(d, amounts)]
     quantities = [
-        q
-        for q in amounts
-        if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
+        q for q in amounts if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
     ]
     chunks: list[Chunk] = []
     at = 0
@@ -97,7 +93,9 @@ def parse(
 def _compared(when: When, amounts: Sequence[Quantity]) -> bool:
     """Whether a lone year is the number of a comparison (`more than 1400`)."""
     bare = when.year is not None and when.month is None and when.year_end is None and when.compare == "eq"
-    return bare and any(q.start < when.end and when.start < q.end and q.compare in ("gt", "ge", "lt", "le") for q in amounts)
+    return bare and any(
+        q.start < when.end and when.start < q.end and q.compare in ("gt", "ge", "lt", "le") for q in amounts
+    )
 
 
 def _counts_rows(text: str, when: When) -> bool:
@@ -153,13 +151,18 @@ def _next(
             values=values if exact and v_len == d_len else (),
         )
     if qty and not (c_len > q_len and not qty.word):
-        return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=op if o_len == q_len or op == "range" else "",
+        kept_op = op if o_len == q_len or op == "range" else ""
+        return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=kept_op,
                      columns=columns if c_len == q_len and not qty.word else ())  # fmt: skip
     if (o_len > 1 and c_len <= o_len) or (o_len and c_len <= 1 and not exact):
         return chunk(o_len, op=op, columns=columns if c_len == o_len else ())
     if c_len and c_len >= v_len and not (exact and v_len == c_len and max(c.quality for c in columns) < 0.9):
         return chunk(c_len, columns=columns, values=values if v_len == c_len else (), op=op if o_len == c_len else "")
-    if v_len and (exact or v_len > 1 or word.stem not in LIGHT) and (word.low not in STOP or v_len > 1 or (exact and word.text.isupper() and word.text == values[0].text)):
+    if (
+        v_len
+        and (exact or v_len > 1 or word.stem not in LIGHT)
+        and (word.low not in STOP or v_len > 1 or (exact and word.text.isupper() and word.text == values[0].text))
+    ):
         return chunk(v_len, values=values, columns=columns if c_len == v_len else (), op=op if o_len == v_len else "")
     if o_len:
         return chunk(o_len, op=op)
@@ -168,7 +171,9 @@ def _next(
     return chunk(1, ordinal=_ordinal(word))
 
 
-_CALLS = frozenset(stem(w) for w in "query search request call tool command api server result response lookup".split())
+_CALLS = frozenset(
+    stem(w) for w in word_list("query search request call tool command api server result response lookup")
+)
 
 
 def _calls(words: Sequence[Token], at: int) -> bool:

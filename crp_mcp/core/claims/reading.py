@@ -1,4 +1,4 @@
-"""A reading of a clause: what it would compute, whether that holds, and how much of the clause it leaves unexplained."""
+"""A reading of a clause: what it would compute, whether that holds, and how much it leaves unexplained."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class Reading:
 
 
 _OP_COST = {
-    "max": 3.0, "min": 3.0, "more": 3.0, "less": 3.0, "only": 3.0, "none": 3.0, "not": 3.0, "all": 1.5, "than": 2.0, "same": 2.0,
-    "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5, "before": 2.0,
+    "max": 3.0, "min": 3.0, "more": 3.0, "less": 3.0, "only": 3.0, "none": 3.0, "not": 3.0, "all": 1.5, "than": 2.0,
+    "same": 2.0,
+    "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5,
+    "before": 2.0,
     "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.3, "each": 0.2,
 }  # fmt: skip
 _TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])

@@ -13,29 +13,42 @@ _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _HEADING = re.compile(r"^\s*#{1,6}\s+")
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|inc|ltd|co|corp|jr|sr|fig|dept|est|avg|min|max|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[A-Za-z]\.[A-Za-z]|\b[A-Z])\.$",
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|no|approx|inc|ltd|co|corp|jr|sr|fig|"
+    r"dept|est|avg|min|max|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[A-Za-z]\.[A-Za-z]|"
+    r"\b[A-Z])\.$",
     re.IGNORECASE,
 )
 _END = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|there\b)|(?<=[a-z0-9][.!?])(?=[A-Z][a-z])|\n+"
+    r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|"
+    r"there\b)|(?<=[a-z0-9][.!?])(?=[A-Z][a-z])|\n+"
 )
 
 _QUESTION = re.compile(r"\?\s*[\"'”’)]*\s*$")
 _ASKS = re.compile(
-    r"^\W*(?:who|what|which|whose|how many|how much|how|why|do|does|did|is|are|can|could|would|should|shall|will|may) .*\?",
+    r"^\W*(?:who|what|which|whose|how many|how much|how|why|do|does|did|is|are|can|could|"
+    r"would|should|shall|will|may) .*\?",
     re.IGNORECASE,
 )
 _PLAN = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|sure|great|certainly|of course|no problem|alright|next|now|then|first)[,.! ]+)*(?:i(?:'ll| will| am going to|'m going to| can| could| would| should| need to| plan to| want to|'d)|let(?:'s| us| me)|we(?:'ll| will| should| could| can| need to)|you (?:can|could|should|may|might|will need|need)|please|feel free|next,? i|try|consider|to (?:fix|see|check|get|do) )\b",
+    r"^\W*(?:(?:ok(?:ay)?|sure|great|certainly|of course|no problem|alright|next|now|then|"
+    r"first)[,.! ]+)*(?:i(?:'ll| will| am going to|'m going to| can| could| would| should|"
+    r" need to| plan to| want to|'d)|let(?:'s| us| me)|we(?:'ll| will| should| could| can|"
+    r" need to)|you (?:can|could|should|may|might|will need|need)|please|feel free|next,? i|"
+    r"try|consider|to (?:fix|see|check|get|do) )\b",
     re.IGNORECASE,
 )
 _OPINION = re.compile(
-    r"\b(?:i (?:think|believe|guess|suspect|feel|hope|recommend|suggest|would say)|in my opinion|it (?:seems|appears|looks like)|(?:seems|appears) to|"
-    r"probably|perhaps|maybe|possibly|presumably|might|likely that|may (?:be|have|indicate|suggest|mean)|could (?:be|have|indicate|suggest|mean)|i'm not sure|not certain|unclear)\b",
+    r"\b(?:i (?:think|believe|guess|suspect|feel|hope|recommend|suggest|would say)|in my opinion|"
+    r"it (?:seems|appears|looks like)|(?:seems|appears) to|"
+    r"probably|perhaps|maybe|possibly|presumably|might|likely that|may (?:be|have|indicate|"
+    r"suggest|mean)|could (?:be|have|indicate|suggest|mean)|i'm not sure|not certain|unclear)\b",
     re.IGNORECASE,
 )
 _PLEASANTRY = re.compile(
-    r"^\W*(?:hi|hello|hey|thanks|thank you|you're welcome|sorry|sure|great|ok(?:ay)?|certainly|of course|no problem|got it|alright|here (?:you go|it is|they are)|yes|no|done|enjoy|have a \w+ \w+|good (?:morning|luck|afternoon|evening)|yes,? i can|you bet|absolutely|perfect|awesome)\W*$",
+    r"^\W*(?:hi|hello|hey|thanks|thank you|you're welcome|sorry|sure|great|ok(?:ay)?|certainly|"
+    r"of course|no problem|got it|alright|here (?:you go|it is|they are)|yes|no|done|enjoy|"
+    r"have a \w+ \w+|good (?:morning|luck|afternoon|evening)|yes,? i can|you bet|absolutely|"
+    r"perfect|awesome)\W*$",
     re.IGNORECASE,
 )
 
@@ -170,7 +183,11 @@ def _cells(line: str) -> list[str]:
 
 
 _CLAUSE = re.compile(
-    r"\s*(?:;|,?\s+(?:while|whereas|but|although|though|however)\s+|,\s+(?:and|so|which|where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|starting|located|costs?|would|do|does)\b)|\s+and\s+(?=['\"‘“])|(?<!\d)\s+-\s+(?!\d)|,\s+)",
+    r"\s*(?:;|,?\s+(?:while|whereas|but|although|though|however)\s+|,\s+(?:and|so|which|"
+    r"where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|"
+    r"have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|"
+    r"starting|located|costs?|would|do|does)\b)|\s+and\s+(?=['\"‘“])|(?<!\d)\s+-\s+(?!\d)|"
+    r",\s+)",
     re.IGNORECASE,
 )
 

@@ -10,24 +10,32 @@ from .tree import status_codes
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERROR_LINE = re.compile(
-    r"^\W*(?:\w+\s+){0,2}(?:error|exception|fatal|traceback|failed|failure|denied|refused|an error occurred)\b|\berror:|"
-    r"^\w*(?:Error|Exception)\b|^(?:cannot|could not|unable to|no such|permission denied|access denied)\b|command not found",
+    r"^\W*(?:\w+\s+){0,2}(?:error|exception|fatal|traceback|failed|failure|denied|refused|"
+    r"an error occurred)\b|\berror:|"
+    r"^\w*(?:Error|Exception)\b|^(?:cannot|could not|unable to|no such|permission denied|"
+    r"access denied)\b|command not found",
     re.IGNORECASE,
 )  # fmt: skip
 _NOTHING = re.compile(
-    r"^\W*(?:no (?:\w+ ){0,3}(?:found|match\w*|available|returned|results?|rows?|records?|data|entries|items|files?)|nothing (?:found|to \w+|matched)|"
-    r"0 (?:rows|results|matches|records|items|files)|empty(?: (?:result|set|list))?|none|not found|\(?no rows\)?|\(0 rows\))\b",
+    r"^\W*(?:no (?:\w+ ){0,3}(?:found|match\w*|available|returned|results?|rows?|records?|"
+    r"data|entries|items|files?)|nothing (?:found|to \w+|matched)|"
+    r"0 (?:rows|results|matches|records|items|files)|empty(?: (?:result|set|list))?|none|"
+    r"not found|\(?no rows\)?|\(0 rows\))\b",
     re.IGNORECASE,
 )
 _CUT = re.compile(
-    r"\b(?:output |result |response )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|last|top) \d|\bshowing \d+(?:\s*-\s*\d+)? of \d+|\b\d+ more (?:rows|lines|results|items|files)\b",
+    r"\b(?:output |result |response )?truncated\b|\bshowing (?:only )?(?:the )?(?:first|"
+    r"last|top) \d|\bshowing \d+(?:\s*-\s*\d+)? of \d+|\b\d+ more (?:rows|lines|results|"
+    r"items|files)\b",
     re.IGNORECASE,
 )
 _LEVEL = re.compile(
-    r"(?:^|[\s\[|\"'<=(:])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRITICAL|FATAL|SEVERE|PANIC)(?=[\s\]|\"'>:,)]|$)"
+    r"(?:^|[\s\[|\"'<=(:])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|CRITICAL|"
+    r"FATAL|SEVERE|PANIC)(?=[\s\]|\"'>:,)]|$)"
 )
 LEVELS = {
-    "warn": "warning", "warning": "warning", "err": "error", "error": "error", "info": "info", "notice": "notice", "debug": "debug",
+    "warn": "warning", "warning": "warning", "err": "error", "error": "error", "info": "info", "notice": "notice",
+    "debug": "debug",
     "trace": "trace", "critical": "critical", "fatal": "fatal", "severe": "error", "panic": "fatal",
 }  # fmt: skip
 
@@ -58,10 +66,13 @@ def _looks_failed(filled: Sequence[str]) -> bool:
 
 
 _COUNTED = re.compile(
-    r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b",
+    r"(?P<n>\d[\d,]*) (?P<what>passed|failed|failing|passing|skipped|errors?|warnings?|"
+    r"xfailed|xpassed|deselected|total|pending|todo|ignored|snapshots?)\b",
     re.IGNORECASE,
 )
-_SUMMARY_LINE = re.compile(r"(?:\d[\d,]* [a-z]+(?:, |$| ))+(?:in [\d.]+ ?m?s(?:econds)?.*|\([\d.]+ ?m?s\))?", re.IGNORECASE)
+_SUMMARY_LINE = re.compile(
+    r"(?:\d[\d,]* [a-z]+(?:, |$| ))+(?:in [\d.]+ ?m?s(?:econds)?.*|\([\d.]+ ?m?s\))?", re.IGNORECASE
+)
 _KINDS = {
     "failing": "failed",
     "passing": "passed",
@@ -128,7 +139,8 @@ _IS = re.compile(
     re.IGNORECASE,
 )
 _VERB_NUMBER = re.compile(
-    r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d+(?:,\d{3})*(?:\.\d+)?)\b",
+    r"\b(?P<key>paid|found|returned|updated|deleted|inserted|created|affected|processed|"
+    r"copied|moved|saved|skipped|matched|total|added|removed|changed) (?P<value>[$€£]?\d+(?:,\d{3})*(?:\.\d+)?)\b",
     re.IGNORECASE,
 )
 _NUMBER_NOUN = re.compile(r"\b(?P<value>\d+(?:,\d{3})*(?:\.\d+)?) (?P<key>[a-z]{3,}(?: [a-z]{3,})?)\b", re.IGNORECASE)

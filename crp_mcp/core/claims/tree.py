@@ -60,11 +60,12 @@ def read_tree(value: Any, *, name: str = "") -> Document:
     empty = value in ([], {}, "", None) or (
         not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record")
     )
+    codes = tuple(dict.fromkeys([*_statuses(scalars), *status_codes(error or "")]))
     main_total = _total_of(root)
     caption = " ".join(str(root[k]) for k in ("caption", "title", "description") if isinstance(root.get(k), str))
     return Document(
         tables=tuple(tables), scalars=scalars, is_error=error is not None, is_empty=empty, partial=_is_partial(root),
-        kind="tree", message=error or "", statuses=tuple(dict.fromkeys([*_statuses(scalars), *status_codes(error or "")])), total=main_total, caption=caption,
+        kind="tree", message=error or "", statuses=codes, total=main_total, caption=caption,
     )  # fmt: skip
 
 
@@ -182,7 +183,7 @@ class _Walk:
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(dotted key, scalar) of an object; lists of scalars become one joined text, other lists their length is no scalar."""
+    """(dotted key, scalar) of an object; a list of scalars becomes one joined text, other lists are left out."""
     for key, member in value.items():
         name = f"{prefix}{key}"
         if isinstance(member, Mapping):
@@ -326,11 +327,13 @@ def _statuses(scalars: Sequence[tuple[str, Any]]) -> Iterator[int]:
 
 
 _STATUS = re.compile(
-    r"(?:status[\s_]*(?:code)?\s*[:=]?\s*|HTTP/\d(?:\.\d)?\s+|\bHTTP\s+|error code:?\s*|http error\s+|response code:?\s*|\berror\s+)(?P<code>[1-5]\d\d)\b",
+    r"(?:status[\s_]*(?:code)?\s*[:=]?\s*|HTTP/\d(?:\.\d)?\s+|\bHTTP\s+|error code:?\s*|"
+    r"http error\s+|response code:?\s*|\berror\s+)(?P<code>[1-5]\d\d)\b",
     re.IGNORECASE,
 )
 _REASON = re.compile(
-    r"\b([45]\d\d):? (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|Too Many|Bad Gateway|Gateway)",
+    r"\b([45]\d\d):? (?:Not Found|Forbidden|Unauthorized|Bad Request|Internal Server|Service Unavailable|"
+    r"Too Many|Bad Gateway|Gateway)",
     re.IGNORECASE,
 )
 

@@ -71,17 +71,23 @@ def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
 
 
 _SUBJECT = re.compile(
-    r"^(?P<subject>.{2,70}?)\s+(?P<verb>has|have|had|is|are|was|were|made|scored|recorded|achieved|got|received|won|reached|shows?)\s",
+    r"^(?P<subject>.{2,70}?)\s+(?P<verb>has|have|had|is|are|was|were|made|scored|recorded|"
+    r"achieved|got|received|won|reached|shows?)\s",
     re.IGNORECASE,
 )
-_VERB_FIRST = re.compile(r"^(?:also\s+)?(?:has|have|had|is|are|was|were|made|scored|recorded|achieved|got|received|won)\b", re.IGNORECASE)
-_NOUN_FIRST = re.compile(r"^(?:with\s+)?(?:the|a|an)\s+(?:most|least|highest|lowest|largest|smallest|fewest|best|worst|\w+est)\b", re.IGNORECASE)
+_VERB_FIRST = re.compile(
+    r"^(?:also\s+)?(?:has|have|had|is|are|was|were|made|scored|recorded|achieved|got|received|won)\b", re.IGNORECASE
+)
+_NOUN_FIRST = re.compile(
+    r"^(?:with\s+)?(?:the|a|an)\s+(?:most|least|highest|lowest|largest|smallest|fewest|best|worst|\w+est)\b",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"^(?:it|he|she|they)\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:its|his|her|their)\s+", re.IGNORECASE)
 
 
 def carried(parts: Sequence[str]) -> list[str]:
-    """Clauses each with a subject: one that lacks its own takes the first clause's (`X has A and B` -> `X has A`, `X has B`)."""
+    """Clauses each with a subject: one that lacks its own takes the first one's (`X has A and B`: `X has B`)."""
     match = _SUBJECT.match(parts[0])
     if match is None:
         return list(parts)

@@ -47,7 +47,8 @@ _IRREGULAR = {
     "won": "win", "lost": "lose", "ran": "run", "held": "hold", "drew": "draw", "drawn": "draw", "went": "go",
     "got": "get", "took": "take", "taken": "take", "made": "make", "gave": "give", "given": "give", "began": "begin",
     "begun": "begin", "left": "leave", "built": "build", "wrote": "write", "written": "write", "sold": "sell",
-    "bought": "buy", "using": "use", "used": "use", "uses": "use", "paid": "pay", "spent": "spend", "found": "find", "had": "have", "has": "have", "led": "lead",
+    "bought": "buy", "using": "use", "used": "use", "uses": "use", "paid": "pay", "spent": "spend", "found": "find",
+    "had": "have", "has": "have", "led": "lead",
     "indices": "index", "analyses": "analysis", "data": "data", "series": "series", "status": "status",
 }  # fmt: skip
 
