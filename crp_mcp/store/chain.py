@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crp_mcp.errors import NotFound
 from crp_mcp.proof.chain import Head, Record
 from crp_mcp.store.ids import number_of
-from crp_mcp.store.model import Sealed, SealedReceipt, StoredCheckpoint, StoredReceipt
+from crp_mcp.store.model import Sealed, SealedReceipt, Snapshot, StoredCheckpoint, StoredReceipt
 
 _BATCH = 500
 
@@ -17,6 +17,12 @@ def head(db: sqlite3.Connection) -> Head:
     """Return the newest record's number and hash."""
     row = db.execute("SELECT seq, hash FROM record ORDER BY seq DESC LIMIT 1").fetchone()
     return Head(row[0], row[1]) if row else Head(0, "")
+
+
+def kept_head(db: sqlite3.Connection) -> Head:
+    """Return the head as it is noted apart from the records: where it differs, the end was cut off."""
+    row = db.execute("SELECT head_seq, head_hash FROM tally WHERE id = 0").fetchone()
+    return Head(row[0], row[1]) if row and row[0] else Head(0, "")
 
 
 def store(db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int, own: str | None = None) -> None:
@@ -102,6 +108,32 @@ def receipts_on(db: sqlite3.Connection, space_id: int, item: str) -> list[str]:
         (item, space_id, space_id, item, number_of(item)),
     ).fetchall()
     return list(dict.fromkeys(row[1] for row in rows))
+
+
+def all_receipts(db: sqlite3.Connection, up_to: int) -> Iterator[StoredReceipt]:
+    """Yield the receipts of the whole store up to a row number, in order, with their leaves."""
+    last = 0
+    while rows := db.execute(
+        "SELECT id, digest, body, supersedes, only_leaf FROM receipt WHERE id > ? AND id <= ? ORDER BY id LIMIT ?",
+        (last, up_to, _BATCH),
+    ).fetchall():
+        for number, digest, body, supersedes, only in rows:
+            leaves: tuple[bytes, ...] = (only,)
+            if only is None:
+                found = db.execute("SELECT body FROM leaf WHERE receipt_id = ? ORDER BY idx", (number,)).fetchall()
+                leaves = tuple(leaf[0] for leaf in found)
+            yield StoredReceipt(digest, body, leaves, supersedes)
+        last = rows[-1][0]
+
+
+def snapshot(db: sqlite3.Connection) -> Snapshot:
+    """Return how far everything goes at one moment: a statement reads one state of the file."""
+    row = db.execute(
+        "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+        "coalesce((SELECT hash FROM record ORDER BY seq DESC LIMIT 1), ''), "
+        "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0)"
+    ).fetchone()
+    return Snapshot(Head(row[0], row[1]), row[2], row[3])
 
 
 def add_checkpoint(db: sqlite3.Connection, seq: int, body: bytes, at: float) -> None:

@@ -51,6 +51,15 @@ class StoredCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How far the proofs of a store go at one moment: head of the chain, last receipt's and tombstone's row."""
+
+    head: Head
+    receipts: int
+    tombstones: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sealed:
     """What a seal callback returns: the records linked to the head it was given, and a receipt if one was signed.
 

@@ -5,6 +5,7 @@ It stores bytes, hashes and signatures as it is given them: it neither signs nor
 
 from __future__ import annotations
 
+import builtins
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import TypeVar
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import BadRequest
 from crp_mcp.proof.chain import Head, Record
-from crp_mcp.store import chain, connection, entries, ids, mutate, numbers, place, scopes, upkeep, uploads
+from crp_mcp.store import chain, connection, entries, erase, ids, mutate, numbers, place, scopes, upkeep, uploads
 from crp_mcp.store.faults import named
 from crp_mcp.store.model import (
     CaptureDraft,
@@ -29,6 +30,7 @@ from crp_mcp.store.model import (
     Scopes,
     Seal,
     SealEntry,
+    Snapshot,
     StoredCheckpoint,
     StoredReceipt,
     StoreStats,
@@ -254,6 +256,37 @@ class SqliteStore:
         """Return the signed checkpoints."""
         with self._read() as db:
             return tuple(chain.checkpoints(db))
+
+    def kept_head(self) -> Head:
+        """Return the head as it is noted apart from the records."""
+        with self._read() as db:
+            return chain.kept_head(db)
+
+    def snapshot(self) -> Snapshot:
+        """Return how far the proofs go at this moment."""
+        with self._read() as db:
+            return chain.snapshot(db)
+
+    def all_receipts(self, up_to: int) -> Iterator[StoredReceipt]:
+        """Yield every receipt up to a snapshot's."""
+        with self._read() as db:
+            yield from chain.all_receipts(db, up_to)
+
+    def ask(self, question: Callable[..., T], *arguments: object) -> T:
+        """Put one of the questions of `erase` to the file: `ask(erase.built_on, scope, item)`."""
+        with self._read() as db:
+            return question(db, *arguments)
+
+    # -- erasure
+
+    def erase(self, work: erase.Work, seal: Seal) -> builtins.list[Entry]:
+        """Take out and rebuild, with the records of it, in one transaction. Raises erase.PlanChanged."""
+        return self.append(seal, lambda db: erase.apply(db, work), work.scope)
+
+    def scrub(self, most_bytes: int | None = None) -> bool:
+        """Leave nothing of what was erased in the file or its log; False where that must wait."""
+        with self._read() as db:
+            return erase.scrub(db, self.path, self._write, self._clock(), most_bytes)
 
     # -- upkeep
 
