@@ -24,7 +24,10 @@ CODE_SECONDS = 0.3
 
 
 class Connection:
-    """Created for a process that was just started; `on_closed(reason)` comes once, unless `stop` was called first."""
+    """Created for a process that was just started.
+
+    `on_closed(reason)` comes once, unless `stop` was called first; `stop` is called in any case.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class Connection:
         self._exited = self._loop.create_future()
         self._open = True
         self._ended = asyncio.Event()
-        self.sink: Sink = open_sink(_own(process.stdin), on_lost=_nothing, on_queued=on_queued)
+        self.sink: Sink = open_sink(_own(process.stdin), on_lost=self._deaf, on_queued=on_queued)
         self.source: Source = open_source(_own(process.stdout), self._arrived)
         self._watch_exit()
 
@@ -104,12 +107,16 @@ class Connection:
             return
         self._open = False
         self._on_closed(self._reason())
-        self._loop.create_task(self._end(0.0))
+
+    def _deaf(self) -> None:
+        """It reads no more: mostly because it is about to end, and then its exit code says more."""
+        if self._open:
+            self._loop.call_later(CODE_SECONDS, self._close)
 
     def _reason(self) -> str:
         code = self._process.returncode
         if code is None:
-            return "closed its output"
+            return "closed its output" if self._ended.is_set() else "closed its input"
         if code < 0:
             try:
                 return f"was ended by {signal.Signals(-code).name}"
@@ -119,14 +126,12 @@ class Connection:
 
     async def stop(self) -> None:
         """End it: close its stdin, wait, ask its group by signal, then kill it. About four seconds at most."""
+        patience = EXIT_SECONDS if self._open else 0.0
         self._open = False
         self.sink.close()
-        await self._end(EXIT_SECONDS)
-
-    async def _end(self, patience: float) -> None:
         from .reap import family, send, wait
 
-        groups = family({self._process.pid}) if os.name == "posix" else set()
+        groups = await asyncio.to_thread(family, {self._process.pid}) if os.name == "posix" else set()
         if not self.sink.closed:
             await until(lambda: self.sink.closed, FLUSH_SECONDS)
             self.sink.abort()
@@ -150,10 +155,6 @@ def _own(file: object) -> int:
     fd = os.dup(file.fileno())  # type: ignore[attr-defined]
     file.close()  # type: ignore[attr-defined]
     return fd
-
-
-def _nothing() -> None:
-    """A server that reads no more is about to end; that is noticed elsewhere."""
 
 
 async def _within(waiting: object, seconds: float) -> None:

@@ -19,7 +19,8 @@ from crp_mcp.core.wire.frame import Cut, Piece
 
 from .spool import SpoolFile
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024
+"""Small enough that the messages of one chunk do not keep the loop from others for long."""
 
 
 class Source(Protocol):

@@ -35,6 +35,7 @@ class Reaper:
             return
         read_end, write_end = os.pipe()
         try:
+            # It has a session of its own, or what ends us could end it too.
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT, sys.executable, os.path.join(os.path.dirname(__file__), "reap.py")],
                 stdin=read_end,
@@ -43,6 +44,12 @@ class Reaper:
                 cwd="/",
                 start_new_session=True,
             )
+        except OSError as error:
+            os.close(write_end)
+            from crp_mcp.log import log
+
+            log("warning", "no_reaper", reason=str(error))
+            return
         finally:
             os.close(read_end)
         self._pipe = write_end

@@ -6,7 +6,7 @@ Everything that decides is in `core.wire`; here its commands are carried out and
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import signal
 import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from crp_mcp.core.wire.commands import (
     ToHost,
     ToServer,
 )
-from crp_mcp.core.wire.frame import Cut, Piece
+from crp_mcp.core.wire.frame import Cut, Malformed, Piece
 from crp_mcp.errors import BadRequest, CrpError, NotFound, UpstreamError
 from crp_mcp.log import log
 
@@ -85,6 +85,8 @@ class Driver:
         self._proxy = front.proxy
         self._connections: dict[str, Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._endings: set[asyncio.Task[None]] = set()
+        """Connections being ended: these are always waited for, so that no process is left."""
         self._own_tasks: dict[int, asyncio.Task[None]] = {}
         self._ticking = False
         self._loop = asyncio.get_running_loop()
@@ -105,16 +107,16 @@ class Driver:
         front = self._front
         self._host = open_sink(front.host_out, on_lost=lambda: self._finish(0), on_queued=self._balance)
         for number in ENDING_SIGNALS:
-            with contextlib.suppress(NotImplementedError):
-                self._loop.add_signal_handler(number, self._finish, 128 + number)
+            self._heed(number)
         if front.signal is not None:
             self._finish(128 + front.signal)
+        # Nothing arrives before this method waits for something.
+        self._host_source: Source = open_source(front.host_in, self._host_sent)
         for name, process in front.started.processes.items():
             if name not in front.opened:
                 self._run(self._proxy.open(name, self._loop.time()), quiet=(Open,))
             self._adopt(name, process, front.server_lines[name])
         self._run(front.left)
-        self._host_source: Source = open_source(front.host_in, self._host_sent)
         if front.host_ended:
             self._host_sent(b"")
         code = await self._over
@@ -135,9 +137,17 @@ class Driver:
         self._run(self._proxy.from_server(name, message, self._loop.time()))
 
     def _server_closed(self, name: str, connection: Connection, reason: str) -> None:
+        self._end(connection)
         if self._connections.get(name) is connection:
             del self._connections[name]
             self._run(self._proxy.server_closed(name, reason, self._loop.time()))
+
+    def _heed(self, number: int) -> None:
+        try:
+            self._loop.add_signal_handler(number, self._finish, 128 + number)
+        except NotImplementedError:
+            # Windows.
+            signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self._finish, 128 + number))
 
     def _finish(self, code: int) -> None:
         if not self._over.done():
@@ -215,7 +225,12 @@ class Driver:
     def _close(self, command: Close) -> None:
         connection = self._connections.pop(command.server, None)
         if connection is not None:
-            self._spawn(connection.stop())
+            self._end(connection)
+
+    def _end(self, connection: Connection) -> None:
+        task = self._loop.create_task(connection.stop())
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = self._loop.create_task(work)
@@ -230,7 +245,10 @@ class Driver:
         span = command.frame.piece((0, command.frame.size))
         assert isinstance(span, Cut)
         assert isinstance(span.source, SpoolFile)
-        message = await asyncio.to_thread(load, command.frame, span.source)
+        try:
+            message = await asyncio.to_thread(load, command.frame, span.source)
+        except OSError as error:
+            message = Malformed(-32603, str(error), (command.frame.id or b"null",), True)
         self._server_sent(command.server, message)
 
     # -- our own side --------------------------------------------------------------------------------------------
@@ -291,7 +309,10 @@ class Driver:
     async def _shut_down(self) -> None:
         """End the servers, let what is under way reach the host, and leave nothing behind."""
         self._host_source.close()
-        await asyncio.gather(*(connection.stop() for connection in self._connections.values()))
+        for connection in self._connections.values():
+            self._end(connection)
+        while self._endings:
+            await asyncio.wait(self._endings)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=SETTLE_SECONDS)
         self._host.close()

@@ -81,6 +81,8 @@ class Gather:
 
     def _answered(self, link: Link, outcome: Outcome, seen: set[str], now: float) -> None:
         answer = self._answers[link.name]
+        if self._call.over:
+            return
         if isinstance(outcome, Failure):
             answer.failure = outcome
         elif "result" not in outcome.top:
@@ -92,9 +94,9 @@ class Gather:
             if self._member is not None:
                 answer.items += listed(result, self._member)
                 cursor = field_of(result, "nextCursor")
-                if cursor is not None and cursor not in seen and len(seen) < MAX_PAGES and not self._call.over:
+                if cursor is not None and cursor not in seen and len(seen) < MAX_PAGES:
                     self._ask(link, cursor, seen | {cursor}, now)
                     return
         self._open -= 1
-        if not self._open and not self._call.over:
+        if not self._open:
             self._done(self._answers, now)

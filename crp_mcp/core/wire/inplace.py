@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_member
-from .catalog import read_tools
+from .catalog import is_shown, read_tools
 from .commands import OwnSide, ServerRules
 from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
 from .frame import Edit, Frame, text_of
@@ -71,7 +71,7 @@ class InPlace(Proxy):
         self.forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
 
     def _opened(self, call: Call, outcome: Outcome) -> None:
-        if isinstance(outcome, Failure) or "result" not in outcome.top:
+        if isinstance(outcome, Failure) or not outcome.inner or "result" not in outcome.top:
             self.pass_back(call, outcome)
             return
         if call.frame.method == "initialize":
@@ -82,6 +82,8 @@ class InPlace(Proxy):
     def _introduce(self, answer: Frame) -> list[Edit]:
         """Add what our own side needs to the server's capabilities, and our sentence to its instructions."""
         capabilities = answer.part("capabilities") or b"{}"
+        if capabilities[:1] != b"{":
+            return []
         self.capabilities = members(capabilities)
         fresh = capabilities
         needed = {
@@ -112,7 +114,7 @@ class InPlace(Proxy):
 
     def _tools_listed(self, call: Call, outcome: Outcome) -> None:
         first = not _cursor(call)
-        array = outcome.part("tools") if isinstance(outcome, Frame) else None
+        array = _array(outcome, "tools")
         if not isinstance(outcome, Frame) or array is None:
             self._not_listed(call, outcome, "tools", self.own.tools())
             return
@@ -134,6 +136,9 @@ class InPlace(Proxy):
             self.serve(call, "tool", name)
             return
         tool = self.tools.find(name)
+        if not is_shown(self.link.rules, tool.name if tool else name):
+            self.fail(call, Failure(INVALID_PARAMS, f"Unknown tool: {name}"))
+            return
         self.call_tool(call, self.link, tool, tool.name if tool else name, now)
 
     # -- resources and completion --------------------------------------------------------------------------------
@@ -155,7 +160,7 @@ class InPlace(Proxy):
             self.forward(call, self.link, done, now, whole=True)
 
     def _listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
-        array = outcome.part(member) if isinstance(outcome, Frame) else None
+        array = _array(outcome, member)
         if not isinstance(outcome, Frame) or array is None:
             self._not_listed(call, outcome, member, ours)
             return
@@ -191,6 +196,12 @@ class InPlace(Proxy):
 
 def _cursor(call: Call) -> bool:
     return call.frame.part("cursor") not in (None, b"null")
+
+
+def _array(outcome: Outcome, member: str) -> bytes | None:
+    """A list result's array, if it is one."""
+    raw = outcome.part(member) if isinstance(outcome, Frame) and "result" in outcome.top else None
+    return raw if raw is not None and raw[:1] == b"[" else None
 
 
 def completed_uri(frame: Frame) -> str | None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .answers import CONNECTION_CLOSED, REQUEST_TIMEOUT, Failure, dump, notification_line, request_line
+from .answers import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, Failure, dump, notification_line, request_line
 from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
 from .frame import Edit, Frame, Piece, text_of
 
@@ -200,8 +200,15 @@ class Link:
 
     def _settle(self, pending: Pending, outcome: Outcome, now: float) -> None:
         self._forget(pending)
-        if not pending.abandoned:
+        if pending.abandoned:
+            return
+        try:
             pending.done(outcome, now)
+        except (LookupError, TypeError, ValueError) as error:
+            # What came is JSON, but not of the form it must have. Whoever waits is told; `done` can do that much.
+            self._emit(Log("error", "answer_not_understood", {"server": self.name, "reason": str(error)}))
+            text = f"The MCP server {self.name!r} answered {pending.method} in a form that is not understood."
+            pending.done(Failure(INTERNAL_ERROR, text), now)
 
     def expire(self, now: float) -> None:
         """Give up on requests whose time is over, and tell the server so."""

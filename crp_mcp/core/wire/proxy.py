@@ -26,7 +26,7 @@ from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, Server
 from .eras import is_modern
 from .frame import Edit, Frame, Malformed, Piece, text_of
 from .link import Done, Link, Outcome, Pending, same_id
-from .scan import NotJson, members
+from .scan import members
 
 RESERVED = "dev.crp/"
 """`_meta` members that only we may write."""
@@ -71,8 +71,6 @@ class Proxy:
         self.own = own
         self.links = {rules.name: Link(rules, self.emit, keep_ids=self.keep_ids) for rules in servers}
         self.tools = Tools(servers, own)
-        self.modern = False
-        """Whether the host's latest request was made in protocol 2026-07-28."""
         self.initialized = False
         self._calls: dict[bytes, Call] = {}
         self._settling: dict[int, Call] = {}
@@ -106,12 +104,11 @@ class Proxy:
 
     def _host_requested(self, frame: Frame, now: float) -> None:
         assert frame.id is not None
-        self.modern = is_modern(frame)
-        call = Call(frame.id, frame, self.modern, meta=frame.part("_meta"))
+        call = Call(frame.id, frame, is_modern(frame), meta=frame.part("_meta"))
         self._calls[same_id(frame.id)] = call
         try:
             self.route(call, now)
-        except (NotJson, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             self.fail(call, Failure(INVALID_PARAMS, f"Invalid params: {error}"))
 
     def route(self, call: Call, now: float) -> None:
@@ -291,7 +288,7 @@ class Proxy:
     def forward(self, call: Call, link: Link, done: Done, now: float, **options: Any) -> None:
         """Forward a request to a server; `done(outcome, now)` gets what comes of it."""
         token = None
-        if call.meta is not None and b"progressToken" in call.meta:
+        if call.meta is not None and call.meta[:1] == b"{" and b"progressToken" in call.meta:
             span = members(call.meta).get("progressToken")
             token = call.meta[span[0] : span[1]] if span else None
         endless = call.frame.method == "subscriptions/listen"

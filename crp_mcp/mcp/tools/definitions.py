@@ -22,9 +22,10 @@ VIEWS = ("summary", "rows", "raw", "provenance")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored tool result in full by its scratch_id or pinned name. view: summary; rows (table rows or list "
-        "items, as CSV); raw (exact text, from character offset); provenance. Answers give next_offset while there is "
-        'more. Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100, "limit": 50}'
+        "Read a stored tool result in full by its scratch_id or pinned name. view: summary; rows (as CSV); raw (exact "
+        "text, from byte offset); provenance. path: one value ($.items[0].body), from character offset; grep: lines "
+        "matching a regex, with context lines; block: one part. next_offset leads on. "
+        'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
         "type": "object",
@@ -34,6 +35,10 @@ SCRATCH_GET: dict[str, Any] = {
             "offset": _INT,
             "limit": _INT,
             "columns": {"type": "array", "items": {"type": "string"}},
+            "path": {"type": "string"},
+            "grep": {"type": "string"},
+            "context": _INT,
+            "block": _INT,
             "max_tokens": _INT,
         },
         "required": ["scratch_id"],
@@ -82,7 +87,24 @@ SCRATCH_PIN: dict[str, Any] = {
     },
 }
 
-OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN)
+SCRATCH_QUERY: dict[str, Any] = {
+    "name": "scratch_query",
+    "description": (
+        "Run one read-only SQLite SELECT over stored tool results: each is a table named by its scratch_id or pinned "
+        "name, or latest; join freely. Text and logs have line_no, text (ts, level, message) and MATCH search. Use it "
+        "to filter, count, sum, find rows. "
+        'Example: {"sql": "SELECT city, sum(amount) FROM scratch_sql_001 GROUP BY city"}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"sql": {"type": "string"}, "max_tokens": _INT},
+        "required": ["sql"],
+    },
+    "annotations": {"title": "Query stored results", **_READS},
+    "_meta": _ALWAYS,
+}
+
+OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN, SCRATCH_QUERY)
 OWN_NAMES = frozenset(tool["name"] for tool in OWN_TOOLS)
 
 RESOURCE_TEMPLATE: dict[str, Any] = {

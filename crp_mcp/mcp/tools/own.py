@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crp_mcp.core.ages import age_text, is_fresh, iso_duration, iso_time, size_text
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
+from crp_mcp.core.shape import shape_to_json
 from crp_mcp.errors import BadRequest, CrpError, NotFound
 from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.searching import Finder, TextPage
 from crp_mcp.store import Filters, Head, Sealed
 
 from .answers import answer, failure
 from .arguments import Arguments
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
+from .query import QueryTool
 
 LIST_LIMIT = 20
 LIST_MOST = 200
 ROWS_LIMIT = 1_000
+CONTEXT_LINES = 2
 RESOURCE_BYTES = 1 << 20
 """A resource read gives the whole payload up to this size; of a larger one the summary and the way to the rest."""
 
@@ -29,11 +33,18 @@ class OwnTools:
 
     reader: Reader
     policy: Callable[[Entry], ToolPolicy]
+    query: QueryTool
+    finder: Finder
     meta: Callable[[Entry], Mapping[str, Any]] = lambda entry: {}
 
     def call(self, name: str, arguments: object, scope: Scope) -> dict[str, Any]:
         """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`."""
-        tools = {"scratch_get": self._get, "scratch_list": self._list, "scratch_pin": self._pin}
+        tools = {
+            "scratch_get": self._get,
+            "scratch_list": self._list,
+            "scratch_pin": self._pin,
+            "scratch_query": self.query.call,
+        }
         try:
             if name not in tools:
                 raise NotFound(f"no tool {name!r}; there are {', '.join(tools)}")
@@ -68,8 +79,17 @@ class OwnTools:
         limit = given.whole("limit", ROWS_LIMIT, low=1)
         columns = given.texts("columns")
         max_tokens = given.whole("max_tokens", MAX_TOKENS, low=16, high=MAX_TOKENS_LIMIT)
+        path, grep = given.text("path"), given.text("grep")
+        context = given.whole("context", CONTEXT_LINES, high=50)
+        block = given.whole("block", 0) or None
         given.done()
         entry = self.reader.entry(scope, reference_of(str(reference)))
+        if grep is not None:
+            return self._grep(entry, grep, block, context, offset, limit, max_tokens)
+        if path is not None:
+            return self._text_page(entry, self.finder.path(entry, path, block, offset, max_tokens))
+        if block is not None:
+            return self._block(entry, block, view, offset, limit, max_tokens, columns)
         if view == "rows":
             return self._rows(entry, offset, limit, max_tokens, columns)
         if view == "raw":
@@ -92,6 +112,45 @@ class OwnTools:
         line = f"{entry.scratch_id}: {what}{total}{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.total, "next_offset": None if page.done else end}
         return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+
+    def _block(
+        self,
+        entry: Entry,
+        block: int,
+        view: str,
+        offset: int,
+        limit: int,
+        max_tokens: int,
+        columns: list[str] | None,
+    ) -> dict[str, Any]:
+        if view == "rows":
+            part = replace(entry, structured=shape_to_json(self.finder.block_shape(entry, block)))
+            return self._rows(part, offset, limit, max_tokens, columns)
+        return self._text_page(entry, self.finder.block(entry, block, offset, max_tokens))
+
+    def _text_page(self, entry: Entry, page: TextPage) -> dict[str, Any]:
+        done = page.end >= page.size
+        more = "" if done else f"; next_offset {page.end}"
+        what = "all" if done and page.start == 0 else f"characters {page.start}-{page.end} of"
+        line = f"{entry.scratch_id}: {what} {page.size:,} characters{more}; {self.reader.freshness(entry)}"
+        handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+
+    def _grep(
+        self, entry: Entry, pattern: str, block: int | None, context: int, offset: int, limit: int, max_tokens: int
+    ) -> dict[str, Any]:
+        found = self.finder.grep(
+            entry, pattern, block=block, context=context, offset=offset, limit=limit, max_tokens=max_tokens
+        )
+        end = offset + found.count
+        done = end >= found.total
+        what = (
+            f"matching lines {offset + 1}-{end} of {found.total:,}" if found.count else f"{found.total:,} lines match"
+        )
+        more = "" if done else f"; next_offset {end}"
+        line = f"{entry.scratch_id}: {what}, of {found.lines:,} lines{more}; {self.reader.freshness(entry)}"
+        handles = {"scratch_id": entry.scratch_id, "total": found.total, "next_offset": None if done else end}
+        return {**answer(line, found.text, handles), "_meta": dict(self.meta(entry))}
 
     def _raw(self, entry: Entry, offset: int, max_tokens: int) -> dict[str, Any]:
         page = self.reader.raw(entry, offset, max_tokens)

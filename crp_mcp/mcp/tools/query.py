@@ -1,0 +1,51 @@
+"""Runs `scratch_query`: arguments in, one page of rows and the way to the rest out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from crp_mcp.core.model import Scope
+from crp_mcp.relay.querying import Querier, QueryPage
+from crp_mcp.relay.reading import Reader
+
+from .answers import answer
+from .arguments import Arguments
+from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT
+
+LONGEST_SQL = 20_000
+
+
+@dataclass(slots=True)
+class QueryTool:
+    """`scratch_query` over one store."""
+
+    querier: Querier
+    reader: Reader
+
+    def call(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+        """The result of one call. Raises CrpError for what is wrong with it."""
+        sql = str(given.text("sql", required=True, limit=LONGEST_SQL))
+        max_tokens = given.whole("max_tokens", MAX_TOKENS, low=16, high=MAX_TOKENS_LIMIT)
+        given.done()
+        page = self.querier.query(scope, sql, max_tokens)
+        scratch_id = page.entry.scratch_id if page.entry is not None else None
+        more = page.shown if page.shown < page.kept and scratch_id else None
+        handles = {"scratch_id": scratch_id, "total": page.total, "next_offset": more}
+        return answer(self.line(page), page.text, handles)
+
+    def line(self, page: QueryPage) -> str:
+        """Our own words: how many rows, where the rest is, what it was made from and how old that is."""
+        what = f"rows 1-{page.shown} of {page.total:,}" if page.shown else f"0 of {page.total:,} rows"
+        if page.total > page.kept:
+            what += f" (the first {page.kept:,} are kept)"
+        parts = [what]
+        if page.entry is not None:
+            parts[0] = f"{page.entry.scratch_id}: {what}"
+            if page.shown < page.kept:
+                parts.append(f'next: scratch_get {page.entry.scratch_id}, view "rows", offset {page.shown}')
+        elif page.shown < page.kept:
+            parts.append("more with max_tokens")
+        if page.inputs:
+            parts.append("from " + ", ".join(f"{one.scratch_id} ({self.reader.freshness(one)})" for one in page.inputs))
+        return "; ".join([*parts, *(f"NOTE: {note}" for note in page.notes)])
