@@ -17,11 +17,15 @@ from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
 from crp_mcp.errors import BadRequest
 from crp_mcp.keys import Keyring, load_keyring
 from crp_mcp.mcp.tools.own import OwnTools, reference_of
+from crp_mcp.mcp.tools.query import QueryTool
 from crp_mcp.proof.lattice import Lattice
+from crp_mcp.query.desk import Desk
 from crp_mcp.relay.conversation import Conversations
 from crp_mcp.relay.headers import headers_of
+from crp_mcp.relay.querying import Querier
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.sealing import Sealer
+from crp_mcp.relay.searching import Finder
 from crp_mcp.relay.service import Counter, Job, Outcome, Service
 from crp_mcp.relay.spooled import read_spooled
 from crp_mcp.store import SqliteStore, open_store
@@ -61,6 +65,7 @@ class Engine:
     reader: Reader
     tools: OwnTools
     conversations: Conversations
+    desk: Desk
     now: Callable[[], float] = field(default=time.time)
 
     def handle(self, header: Mapping[str, Any], blob: bytes) -> Reply:
@@ -85,6 +90,7 @@ class Engine:
         self.store.checkpoint()
 
     def close(self) -> None:
+        self.desk.close()
         self.store.checkpoint()
         self.store.close()
 
@@ -176,11 +182,14 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     def policy_of(entry: Entry) -> ToolPolicy:
         return registry.current().policy(entry.server, entry.tool_name, None)
 
-    tools = OwnTools(reader, policy_of, service.answer_meta)
+    desk = Desk(store, settings.tables)
+    querier = Querier(store, desk, sealer, counter, now, secrets.token_bytes)
+    finder = Finder(reader, desk, counter)
+    tools = OwnTools(reader, policy_of, QueryTool(querier, reader), finder, service.answer_meta)
     conversations = Conversations(
         store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
     )
-    return Engine(settings, store, keyring, registry, counter, service, reader, tools, conversations, now)
+    return Engine(settings, store, keyring, registry, counter, service, reader, tools, conversations, desk, now)
 
 
 def new_conversation() -> str:

@@ -46,6 +46,11 @@ class Settings:
     def cache(self) -> Path:
         return self.folder / "cache"
 
+    @property
+    def tables(self) -> Path:
+        """The folder of tables derived from what is stored, for queries."""
+        return self.folder / "tables"
+
     def scope(self, conversation: str = "") -> Scope:
         from crp_mcp.core.model import Scope
 

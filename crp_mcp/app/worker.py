@@ -41,7 +41,7 @@ class Worker:
         self._open_lock = threading.Lock()
         self._engine: Any = None
         self._upkeep_at = time.monotonic()
-        self._small, self._large, self._tools = (ThreadPoolExecutor(n) for n in (1, 1, 2))
+        self._small, self._large, self._tools, self._queries = (ThreadPoolExecutor(n) for n in (1, 1, 2, 2))
 
     def run(self) -> None:
         """Serve until the stream ends. Never raises for anything a frame says."""
@@ -61,6 +61,8 @@ class Worker:
         self._end()
 
     def _pool_for(self, header: dict[str, Any], blob: bytes) -> ThreadPoolExecutor:
+        if header.get("name") == "scratch_query":
+            return self._queries
         if header.get("op") != "capture":
             return self._tools
         return self._large if header.get("spool") or len(blob) > LARGE else self._small
@@ -120,7 +122,7 @@ class Worker:
         os._exit(0)
 
     def _close(self) -> None:
-        for pool in (self._small, self._tools, self._large):
+        for pool in (self._small, self._tools, self._queries, self._large):
             pool.shutdown(wait=True)
         if self._engine is not None:
             self._later(self._engine.close)

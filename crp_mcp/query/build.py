@@ -1,4 +1,4 @@
-"""Fills derived tables from a stored payload, batch by batch. Knows SQLite's tables and shapes, not who may see them."""
+"""Fills derived tables from a stored payload, batch by batch. Knows tables and shapes, not who may see them."""
 
 from __future__ import annotations
 

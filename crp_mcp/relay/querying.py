@@ -1,0 +1,190 @@
+"""Queries as the model sees them: one page of rows, and an entry of its own for all of them.
+
+The entry says what it was made from, carries their highest label, expires with the earliest of them, and has a receipt
+over all of them. It is never `latest`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from crp_mcp.core.ages import is_fresh, iso_time
+from crp_mcp.core.model import Entry, Scope, SummaryOptions, ToolClass, Volatility
+from crp_mcp.core.shape import read_shape, shape_to_json
+from crp_mcp.core.shape.model import Shape
+from crp_mcp.core.summary import render_summary
+from crp_mcp.query.desk import Answer, Desk
+from crp_mcp.store import CaptureDraft, Head, Sealed, Store
+
+from .reading import cell_text, csv_line
+from .sealing import Sealer, Source, canonical_arguments, item_of
+from .service import Counter
+
+TOOL = "scratch_query"
+SERVER = "crp-mcp"
+SLUG = "query"
+_BY_HASTE = (Volatility.REALTIME, Volatility.VOLATILE, Volatility.STABLE, Volatility.STATIC)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPage:
+    """The first rows of a result as CSV, and the entry that holds all of them; None where nothing stored was read."""
+
+    entry: Entry | None
+    inputs: tuple[Entry, ...]
+    text: str
+    shown: int
+    kept: int
+    """Rows that can be read on from the entry."""
+    total: int
+    """Rows the query has."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Querier:
+    """Runs queries for a scope and keeps their results."""
+
+    store: Store
+    desk: Desk
+    sealer: Sealer
+    counter: Callable[[], Counter]
+    now: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+
+    def query(self, scope: Scope, sql: str, max_tokens: int) -> QueryPage:
+        """Run one SELECT. Raises BadRequest, Refused or NotFound with what to do; StoreError where nothing is kept."""
+        now = self.now()
+        answer = self.desk.query(scope, sql, now)
+        text, shown = self._page(answer, max_tokens)
+        entry = self._keep(scope, sql, answer, now) if answer.inputs else None
+        return QueryPage(entry, answer.inputs, text, shown, len(answer.rows), answer.total, notes_of(answer))
+
+    def _page(self, answer: Answer, max_tokens: int) -> tuple[str, int]:
+        count, cut = self.counter().count, self.counter().cut
+        lines = [csv_line(answer.columns)]
+        left = max_tokens - count(lines[0])
+        if left < 0:
+            lines, left = [cut(lines[0], max_tokens)], 0
+        for shown, row in enumerate(answer.rows):
+            line = csv_line([cell_text(cell) for cell in orjson.loads(row)])
+            left -= count(line)
+            if left < 0:
+                if not shown and (part := cut(line, left + count(line))):
+                    return "".join(lines) + part, 1  # half a row is more than none; the entry has it whole
+                return "".join(lines), shown
+            lines.append(line)
+        return "".join(lines), len(answer.rows)
+
+    def _keep(self, scope: Scope, sql: str, answer: Answer, now: float) -> Entry:
+        payload = result_json(answer)
+        shape = shape_of(payload, answer)
+        sources = [
+            Source(one.scratch_id, item_of(one, self.store.salt(scope, one.scratch_id))) for one in answer.inputs
+        ]
+        label, expires_at = self.sealer.ceiling_of([source.item for source in sources])
+        arguments = derivation(sql, answer.inputs, now)
+        canonical = canonical_arguments(arguments, orjson.dumps(arguments))
+        scratch_id = self.store.reserve_id(scope.tenant, SLUG)
+        summary = render_summary(
+            shape, scratch_id=scratch_id, tool=TOOL, count=self.counter().count, options=SummaryOptions()
+        )
+        salt = self.random_bytes(16)
+        draft = CaptureDraft(
+            scope=scope,
+            server=SERVER,
+            tool_name=TOOL,
+            tool_call_args=arguments,
+            created_at=now,
+            salt=salt,
+            scratch_id=scratch_id,
+            summary=summary,
+            structured=shape_to_json(shape),
+            freshness_ttl=ttl_of(answer.inputs, now),
+            kind=shape.kind,
+            tool_class=ToolClass.SQL,
+            label=label,
+            rows=shape.rows,
+            rows_total=shape.rows_total,
+            partial=shape.partial,
+            volatility=min((one.volatility for one in answer.inputs), key=_BY_HASTE.index),
+            expires_at=expires_at,
+            origin="query",
+            call_hash=hashlib.sha256(f"{SERVER}\0{TOOL}\0".encode() + canonical).digest(),
+        )
+
+        def seal(head: Head, entry: Entry) -> Sealed:
+            return self.sealer.derived(head, entry, salt=salt, arguments=canonical, sources=sources, sent=summary)
+
+        return self.store.commit_capture(draft, self.store.write_payload(payload), seal)
+
+
+def derivation(sql: str, inputs: Sequence[Entry], now: float) -> dict[str, Any]:
+    """What a result was made of: the query, its time, and every input with the hash of its bytes."""
+    sources = [{"scratch_id": one.scratch_id, "provenance_hash": one.provenance_hash} for one in inputs]
+    made: dict[str, Any] = {"sql": sql, "now": iso_time(now), "derivedFrom": sources}
+    if partial := partial_sources(inputs):
+        made["partial"] = partial
+    return made
+
+
+def partial_sources(inputs: Sequence[Entry]) -> list[str]:
+    """Ids of the captures that are not all of it, also where a result was made from them a step before."""
+    found: dict[str, None] = {}
+    for one in inputs:
+        if one.origin == "query":
+            found.update(dict.fromkeys(one.tool_call_args.get("partial", ())))
+        if one.partial:
+            found[one.scratch_id] = None
+    return list(found)
+
+
+def result_json(answer: Answer) -> bytes:
+    """The rows of an answer as one JSON document, a line each. Equal answers give equal bytes."""
+    names = orjson.dumps(list(answer.columns)).decode()
+    rows = ",\n".join(answer.rows)
+    return f'{{"columns":{names},"rows":[\n{rows}\n]}}'.encode("utf-8", "replace")
+
+
+def shape_of(payload: bytes, answer: Answer) -> Shape:
+    """The shape of a result, with what is known of its completeness."""
+    shape = replace(read_shape(payload), is_error=False)
+    kept, total = len(answer.rows), answer.total
+    if total > kept:
+        return replace(shape, partial=True, rows_total=total, partial_why=f"the first {kept} of {total} rows are kept")
+    return replace(shape, partial=False, rows_total=None, partial_why=None)
+
+
+def ttl_of(inputs: Sequence[Entry], now: float) -> int | None:
+    """Seconds until the first of the inputs is stale; a result is no fresher than what it was made from."""
+    ends = [one.created_at + one.freshness_ttl for one in inputs if one.freshness_ttl is not None]
+    return max(0, int(min(ends) - now)) if ends else None
+
+
+def notes_of(answer: Answer) -> tuple[str, ...]:
+    """What a reader must know of the inputs: which are partial, which columns were converted."""
+    notes = []
+    for one in answer.inputs:
+        if one.partial:
+            stored = "" if one.rows is None else f": {one.rows:,} rows are stored"
+            whole = f", {one.rows_total:,} exist at the source" if one.rows_total is not None else ""
+            notes.append(f"{one.scratch_id} is partial{stored}{whole}; this answer is about the stored ones alone")
+        for source in one.tool_call_args.get("partial", ()) if one.origin == "query" else ():
+            notes.append(f"{one.scratch_id} was made from {source}, which is partial")
+    if answer.converted:
+        pairs = ", ".join(f"{name} ({beside})" for name, beside in answer.converted[:8])
+        notes.append(f"numbers and ISO dates made from text, originals in brackets: {pairs}")
+    return tuple(notes)
+
+
+def stale_of(inputs: Sequence[Entry], now: float) -> list[Entry]:
+    """The inputs that are no longer fresh."""
+    return [one for one in inputs if not is_fresh(now - one.created_at, one.freshness_ttl)]
+
+
+__all__ = ["Querier", "QueryPage", "derivation", "notes_of", "result_json", "stale_of"]
