@@ -29,6 +29,8 @@ HEAD = 2_097_152
 """Bytes looked at before anything is decided."""
 _BLOCK = 262_144
 _SNIFF = 262_144
+_MOST_AFTER = 4_000
+"""Bytes behind a document that may be a remark; with more it is no document but a text."""
 _WHITE = b" \t\r\n\f\v\x00"
 
 
@@ -201,7 +203,8 @@ class _CsvStream:
             self._skip, piece = max(0, self._skip - len(piece)), piece[self._skip :]
         if self._lines:
             piece = self._step_over(piece)
-        self._add(self._blocks.feed(piece))
+        for at in range(0, len(piece), _BLOCK):
+            self._add(self._blocks.feed(piece[at : at + _BLOCK]))
 
     def _step_over(self, piece: bytes) -> bytes:
         """Drop the lines before the first row."""
@@ -256,23 +259,31 @@ class _JsonStream:
         self._skip = self._offset
         self._before = before
         self._edges = TextEdges(encoding)
-        self._size = 0
         self._after = bytearray()
 
     def feed(self, piece: bytes) -> None:
         self._edges.feed(piece)
         if self._skip:
             self._skip, piece = max(0, self._skip - len(piece)), piece[self._skip :]
-        self._size += len(piece)
-        if not self._reader.done:
-            self._reader.feed(piece)
+        if self._reader.done:
+            self._add_after(piece)
+            return
+        self._reader.feed(piece)
+        if self._reader.done:
+            self._add_after(self._reader.rest())
+
+    def _add_after(self, piece: bytes) -> None:
+        """Keep what stands behind the document, a little of it."""
+        piece = piece if self._after else piece.lstrip(_WHITE)
+        if piece.strip(_WHITE) and len(self._after) <= _MOST_AFTER:
+            self._after += piece[: _MOST_AFTER + 1 - len(self._after)]
 
     def finish(self) -> Shape:
         reader = self._reader
-        reader.finish()
-        after = 0 if reader.cut else self._size - reader.end
-        tail = self._edges.last(after).strip(_WHITE).decode("utf-8", "replace") if after <= 4_000 else None
-        if not reader.found or reader.broken is not None or tail is None:
+        if not reader.done:
+            reader.finish()
+            self._add_after(b"" if reader.cut else reader.rest())
+        if not reader.found or reader.broken is not None or len(self._after) > _MOST_AFTER:
             return self._edges.shape(self._mark)
         if reader.cut:
             shape = cut_shape(reader.value, 0)
@@ -283,7 +294,7 @@ class _JsonStream:
         index = tuple((row, at + self._offset) for row, at in shape.row_index)
         marks = (self._mark,) if self._mark else ()
         shape = replace(shape, row_index=index, unwrapped=(*marks, *shape.unwrapped))
-        around = [*self._before.splitlines(), *tail.splitlines()]
+        around = [*self._before.splitlines(), *self._after.decode("utf-8", "replace").splitlines()]
         if not any(line.strip() for line in around):
             return shape
         if self._before:
@@ -305,9 +316,6 @@ class TextEdges:
         self._tail = (self._tail + piece[-8_192:])[-8_192:]
         self._lines += piece.count(b"\n")
         self._bytes += len(piece)
-
-    def last(self, size: int) -> bytes:
-        return self._tail[-size:] if size > 0 else b""
 
     def shape(self, mark: str | None) -> Shape:
         stats = TextStats()

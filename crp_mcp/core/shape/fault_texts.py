@@ -68,7 +68,7 @@ _SHORT_STARTS = (
     r"syntax error",
     r"rate limit exceeded",
     r"\[error\] ",
-    r"ERROR ",
+    r"(?-i:ERROR )",
 )
 _SHORT_START = re.compile(rf"{_PROGRAM}(?:{'|'.join(_SHORT_STARTS)})", re.I)
 _THINGS = (
@@ -178,7 +178,8 @@ def _ends_in_traceback(text: str) -> bool:
         if re.match(r"\s+at |\s*\.\.\. \d+ more|Node\.js v|\}", last) and not _LOG_LINE.match(text.lstrip()):
             return True
     tail = strip_ansi(text[-20_000:]).rstrip()
-    if not _TRACE_HEAD.search(tail) or not _TRACE_END.match(tail.rsplit("\n", 1)[-1].strip()[:_FIRST_LINE]):
+    headed = _TRACE_HEAD.search(tail) or _TRACE_HEAD.match(text)
+    if not headed or not _TRACE_END.match(tail.rsplit("\n", 1)[-1].strip()[:_FIRST_LINE]):
         return False
     before = [line for line in strip_ansi(text[:20_000]).splitlines()[:40] if line.strip()]
     return not (before and _LOG_LINE.match(before[0]))

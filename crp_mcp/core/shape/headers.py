@@ -77,9 +77,9 @@ def _vote(cell: str, below: Sequence[str]) -> int:
         return 1 if sort_of(cell) != sort or _year_like(cell, full) else -1
     if is_typed(cell):
         return -1 if sort_of(cell) in sorts else 0
+    if len(full) >= 2 and cell in full:
+        return -1
     if len(full) >= 3:
-        if cell in full and len(full) / max(1, len(set(full))) >= 1:
-            return -1
         forms = {_form(text) for text in full}
         if len(forms) <= max(1, len(full) // 10):
             return -1 if _form(cell) in forms and any(map(str.isdigit, cell)) else 1 if _form(cell) not in forms else 0

@@ -25,7 +25,7 @@ _DEEPEST = 5
 """Levels of objects entered member by member; deeper ones are read whole."""
 _KEPT = 20_000
 """Plain items kept as they are; longer lists become facts."""
-_LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|.', re.S)
+_LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|["\[{]|')
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _GAP = re.compile(r"[ \t\r\n]*")
 _GOES_ON = re.compile(r"[0-9.eE+-]*\Z")
@@ -102,6 +102,10 @@ class JsonReader:
     @property
     def done(self) -> bool:
         return self._run is None
+
+    def rest(self) -> bytes:
+        """What was fed after the document's end, once it is done."""
+        return bytes(self._buffer)
 
     def _step(self) -> None:
         try:
@@ -314,6 +318,8 @@ class JsonReader:
                     room = BLOCK
                 elif (yield from self._items(taken, BLOCK)):
                     return taken.result(cut=False)
+                else:
+                    taken.index.append((taken.count, self._base + self._pos))
         except _Cut:
             raise _Cut(taken.result(cut=True)) from None
         except JsonBroken as broken:
@@ -325,12 +331,12 @@ class JsonReader:
         while True:
             yield from self._have(size + 1)
             text = self._text(size)
-            items, at, _, end = scan_items(text, False, 1)
-            if items and at > end:
+            items, at, state, end = scan_items(text, False, 1)
+            if items and state == "more":
                 gap = text[end:at].encode()
                 lead = _LEAD.match(self._buffer, self._pos + _bytes(text, at))
                 return gap + (lead.group() if lead else b""), len(gap)
-            if items or size >= len(self._buffer) - self._pos or size > 4 * BLOCK:
+            if items or state != "more" or size >= len(self._buffer) - self._pos or size > 4 * BLOCK:
                 return None
             size *= 4
 

@@ -112,7 +112,7 @@ def _as_json(body: bytes, bare: bytes, depth: int) -> Shape | None:
     if not reader.found:
         return None
     if reader.cut:
-        return cut_shape(reader.value, depth)
+        return cut_shape(reader.value, depth) or _cut_short(body)
     rest = body[reader.end :].strip(b" \t\r\n\f\v\x00")
     return shape_value(reader.value, depth) if not rest else _followed(reader, body, rest, depth)
 
@@ -124,6 +124,14 @@ def cut_shape(value: Any, depth: int) -> Shape | None:
         return None
     shape = shape_value(value, depth)
     return shape if shape.kind is Kind.ERROR else replace(shape, partial=True, partial_why=_CUT)
+
+
+def _cut_short(body: bytes) -> Shape | None:
+    """A document that was cut before anything in it was complete."""
+    bare = body.strip()
+    if bare[:1] == b'"' or len(bare) < 3:
+        return None
+    return replace(plain_text_shape(text_facts(body.decode("utf-8", "replace"))), partial=True, partial_why=_CUT)
 
 
 def _broken(reader: JsonReader, body: bytes, depth: int) -> Shape | None:

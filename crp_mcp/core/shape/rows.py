@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from sys import maxsize
 from typing import Any
 
 from .aligned import read_aligned
-from .cells import NotJson, load_json
+from .cells import NotJson, compact_json, load_json
 from .columns import Num
 from .csv_stream import CsvBlocks
 from .delimited import Dialect, read_rows
@@ -125,7 +126,7 @@ def _all_rows(payload: bytes, shape: Shape) -> Iterator[tuple[Cell, ...]]:
     )
     for step in shape.reader.get("steps", ()):
         body = _enter(body, step)
-    if shape.source.startswith("json") or shape.source in ("ndjson", "structured_content"):
+    if shape.source.startswith("json") or shape.source == "ndjson":
         yield from _as_rows(_json_items(body, shape), shape)
     else:
         yield from _text_rows(body.decode("utf-8", "replace"), shape)
@@ -142,6 +143,9 @@ def _enter(body: bytes, step: Sequence[Any]) -> bytes:
         block = _document(body)["content"][step[1]]
         text = block["text"] if "text" in block else block["resource"]["text"]
         return str(text).encode("utf-8", "surrogatepass")
+    if kind == "structured":
+        value = _document(body)["structuredContent"]
+        return compact_json(value, maxsize).encode("utf-8", "surrogatepass")
     text = body.decode("utf-8", "replace")
     if kind == "python":
         return (python_to_json(text) or "").encode("utf-8", "surrogatepass")
@@ -168,9 +172,6 @@ def _json_items(body: bytes, shape: Shape) -> Iterable[Any]:
     if shape.source == "json_sequence":
         return _sequence(body)
     value = _document(body)
-    steps = shape.reader.get("steps", ())
-    if steps and steps[-1][0] == "structured":
-        value = value["structuredContent"]
     if shape.source == "json_blocks":
         return (
             load_json(block["text"].strip().encode("utf-8", "surrogatepass"))

@@ -1,0 +1,69 @@
+"""Total, returned and shown are three numbers: what a source says of the rows that are not there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crp_mcp.core.shape import read_shape
+
+ROWS = [{"id": 1}, {"id": 2}]
+
+MARKED: list[tuple[Any, int | None, bool]] = [
+    ({"rows": ROWS, "truncated": True}, None, True),
+    ({"rows": ROWS, "truncated": False}, None, False),
+    ({"data": ROWS, "has_more": True}, None, True),
+    ({"channels": ROWS, "response_metadata": {"next_cursor": "dGVhbQ=="}}, None, True),
+    ({"channels": ROWS, "response_metadata": {"next_cursor": ""}}, None, False),
+    ({"items": ROWS, "nextPageToken": "abc"}, None, True),
+    ({"items": ROWS, "next_page": None}, None, False),
+    ({"issues": ROWS, "startAt": 0, "maxResults": 2, "total": 34}, 34, True),
+    ({"comments": ROWS, "startAt": 0, "maxResults": 100, "total": 2}, 2, False),
+    ({"items": ROWS, "total_count": 2, "incomplete_results": False}, 2, False),
+    ({"results": ROWS, "count": 100, "next": "http://x?page=2"}, 100, True),
+    ({"results": ROWS, "count": 2}, None, False),
+    ({"items": ROWS, "metadata": {"continue": "abc", "remainingItemCount": 7}}, 9, True),
+    ({"values": ROWS, "isLast": False}, None, True),
+    ({"values": ROWS, "isLast": True}, None, False),
+    ({"rows": ROWS, "limit": 2}, None, True),
+    ({"rows": ROWS, "limit": 50}, None, False),
+    ({"hits": {"total": {"value": 42}, "hits": ROWS}}, 42, True),
+    ({"features": ROWS, "metadata": {"count": 2, "status": 200}}, None, False),
+]
+
+
+@pytest.mark.parametrize(("value", "total", "partial"), MARKED)
+def test_members_beside_the_rows_say_how_much_there_is(value: Any, total: int | None, partial: bool) -> None:
+    """The rows that are here stay two."""
+    shape = read_shape(json.dumps(value).encode())
+    assert (shape.rows, shape.rows_total, shape.partial) == (2, total, partial)
+    assert (shape.partial_why is not None) == partial
+
+
+SAID: list[tuple[str, int | None, bool]] = [
+    (json.dumps(ROWS) + "\n\nShowing 2 of 237 results", 237, True),
+    ("Found 2 rows:\n" + json.dumps(ROWS), None, False),
+    ("1. row\nid: 1\nname: x\n\n2. row\nid: 2\nname: y\n\nResult: showing first 2 rows (output truncated)", None, True),
+    ("1. row\nid: 1\nname: x\n\n2. row\nid: 2\nname: y\n\nResult: 2 rows", None, False),
+    ("| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n\n... and 12 more rows\n", None, True),
+    (" id | n \n----+---\n  1 | a\n  2 | b\n(2 rows)\n", 2, False),
+    ("id,n\n1,a\n2,b\nShowing 2 of 99 rows\n", 99, True),
+]
+
+
+@pytest.mark.parametrize(("text", "total", "partial"), SAID)
+def test_lines_around_the_rows_say_how_much_there_is(text: str, total: int | None, partial: bool) -> None:
+    """In words, in a footer, in brackets."""
+    shape = read_shape(text.encode())
+    assert (shape.rows, shape.rows_total, shape.partial) == (2, total, partial)
+
+
+def test_a_window_of_a_file_is_partial_text() -> None:
+    """The editor says how many lines are above and below."""
+    shape = read_shape(
+        b"[File: /a/b.py (372 lines total)]\n(272 more lines above)\n273:x = 1\n274:y = 2\n275:def f():\n"
+    )
+    assert shape.partial
+    assert shape.partial_why == "272 more lines above"
