@@ -8,7 +8,7 @@ from typing import Any
 
 from .check import check_claims
 from .model import Evidence, Options, Outcome, Verdict
-from .numbers import find_quantities
+from .quantities import find_quantities
 
 Load = Callable[[str], Evidence]
 
@@ -16,7 +16,7 @@ Load = Callable[[str], Evidence]
 def run_batch(lines: Iterable[str], load: Load, *, options: Options | None = None) -> Iterator[dict[str, Any]]:
     """One `{"id", "verdict", "attribution", "distortion", "evidence", "reason"}` for each `{"id", "claim", "against"}`.
 
-    `against` lists files; `load(path)` gives a file's evidence. Its OSError, or a bad line, makes the line `unverifiable`.
+    `against` lists files; `load(path)` gives a file's evidence. Its OSError, or a bad line, gives `unverifiable`.
     """
     for number, line in enumerate(lines, 1):
         if line.strip():

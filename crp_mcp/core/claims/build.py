@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from .document import Column, Table, twins
+from .bound import bind_numbers, ordinal_rows
+from .document import Column, Table
 from .parse import Chunk, Parse
-from .rows import date_rows, date_sql, literal, number_rows, number_sql, quote
+from .rows import date_rows, date_sql, literal, quote
 from .scene import Cond, Mention, Scene, bare_year, scene_setting
-from .words import LIGHT, stem, word_list
+from .words import LIGHT, word_list
 
 _JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
 _GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from"""))
@@ -18,13 +19,13 @@ _GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( a
 
 def build(parse: Parse) -> Scene:
     """Bind quantities to columns, group names into lists, and turn both into conditions."""
-    bound_numbers = _bind_numbers(parse)
+    bound_numbers = bind_numbers(parse)
     taken = {i for m in bound_numbers for i in m.chunks}
     mentions = list(bound_numbers)
     for group in _groups(parse, taken):
         if mention := _mention(parse, group):
             mentions.append(mention)
-    mentions += _ordinal_rows(parse)
+    mentions += ordinal_rows(parse)
     mentions.sort(key=lambda m: m.first)
     used = {i for m in mentions for i in m.chunks}
     numbers = tuple(
@@ -32,58 +33,6 @@ def build(parse: Parse) -> Scene:
     )
     columns = tuple(c for c in parse.chunks if c.columns and c.at not in used)
     return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used))
-
-
-def _ordinal_rows(parse: Parse) -> list[Mention]:
-    """`the first X`, `the last row`: a row by its place."""
-    out: list[Mention] = []
-    columns = parse.table.columns
-    for chunk in parse.chunks:
-        place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
-        following = parse.chunks[chunk.at + 1] if chunk.at + 1 < len(parse.chunks) else None
-        if (
-            place is None
-            or following is None
-            or not following.words[0].is_word
-            or following.op
-            or not columns
-            or parse.table.kind == "record"
-        ):
-            continue
-        if following.columns and any(c.column.is_number for c in following.columns):
-            continue
-        if _ranked(parse, chunk, out):
-            continue
-        row = place - 1 if place > 0 else parse.table.rows - 1
-        if 0 <= row < parse.table.rows:
-            cond = Cond(frozenset((row,)), f"rowid = {row + 1}", Column("rowid", [], -1), (), 0.1, chunk.text)
-            out.append(
-                Mention(
-                    frozenset((chunk.at, following.at)) if following.is_plain else frozenset((chunk.at,)),
-                    (cond,),
-                    chunk.at,
-                    chunk.at,
-                )
-            )
-    return out
-
-
-_RANKS = frozenset(stem(w) for w in ("rank", "ranking", "place", "position", "pos", "finish", "standing"))
-
-
-def _ranked(parse: Parse, chunk: Chunk, out: list[Mention]) -> bool:
-    """`ranked first`, `in third place`: a value of the rank column, which is added to `out`."""
-    around = [c for c in parse.chunks[max(0, chunk.at - 3) : chunk.at + 3] if c.columns]
-    for named in around:
-        for ref in named.columns:
-            if set(ref.column.words) & _RANKS and ref.column.values() is not None:
-                rows = frozenset(r for r, n in enumerate(ref.column.values() or ()) if n == chunk.ordinal)
-                cond = Cond(rows, f"{quote(ref.column.name)} = {chunk.ordinal}", ref.column, (), 0.05, chunk.text)
-                out.append(
-                    Mention(frozenset((chunk.at, named.at)), (cond,), min(chunk.at, named.at), max(chunk.at, named.at))
-                )
-                return True
-    return False
 
 
 def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
@@ -281,105 +230,3 @@ def _date_and_time(table: Table, group: Sequence[Chunk]) -> list[Cond]:
 
 def _yearly(group: Sequence[Chunk]) -> bool:
     return all(c.when and c.when.year and not c.when.month for c in group)
-
-
-def _bind_numbers(parse: Parse) -> list[Mention]:
-    """Quantities that state a column's value (`rank 1`, `a score of 66`, `more than 20 goals`)."""
-    out = []
-    for chunk in parse.chunks:
-        if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
-            continue
-        holder = _threshold(parse, chunk) or _holder(parse, chunk)
-        if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
-            continue
-        conds = []
-        for ref in holder.columns:
-            for column in (ref.column, *twins(parse.table, ref.column)):
-                if (values := column.values()) is not None:
-                    doubt = (1 - ref.quality) * 0.3 + (0.02 if column is not ref.column else 0.0)
-                    sql = number_sql(column, chunk.qty)
-                    conds.append(Cond(number_rows(values, chunk.qty), sql, column, (), doubt, chunk.text))
-        if conds and not (chunk.qty.compare == "between" and _spans_all(parse, chunk, holder)):
-            out.append(
-                Mention(
-                    frozenset((chunk.at, holder.at)), tuple(conds), min(chunk.at, holder.at), max(chunk.at, holder.at)
-                )
-            )
-    return out
-
-
-def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
-    """`with X between A and B` may say where X lies for all rows, rather than pick some."""
-    return any(c.low == "with" for c in parse.chunks[max(0, holder.at - 2) : number.at]) or number.op == "range"
-
-
-def _holder(parse: Parse, number: Chunk) -> Chunk | None:
-    """The column word a quantity belongs to, when the wording leaves no doubt that it is a value and no count."""
-    at, chunks = number.at, parse.chunks
-    index = at - 1
-    while (
-        index >= 0
-        and not chunks[index].columns
-        and chunks[index].low
-        in (
-            "of",
-            "is",
-            "was",
-            "be",
-            "are",
-            "were",
-            ":",
-            "=",
-            "a",
-            "an",
-            "the",
-            "at",
-            "than",
-            "with",
-            "#",
-            "number",
-            "(",
-            "equal",
-            "to",
-            "'",
-            "has",
-            "had",
-        )
-    ):
-        index -= 1
-    gap = at - 1 - index
-    if index >= 0 and chunks[index].columns and chunks[index].op in ("", "sum", "percent"):
-        between = {c.low for c in chunks[index + 1 : at]}
-        exact = all(r.column.is_number for r in chunks[index].columns)
-        of = at + 1 < len(chunks) and chunks[at + 1].low in ("of", "out")
-        if (
-            (gap == 0 and exact and not of and number.qty is not None and number.qty.unit != "$")
-            or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
-        ) and not _superlative(parse, index):
-            return chunks[index]
-    return None
-
-
-def _threshold(parse: Parse, number: Chunk) -> Chunk | None:
-    """The measure that a compared number is followed by (`more than 20 goals`)."""
-    following = parse.chunks[number.at + 1] if number.at + 1 < len(parse.chunks) else None
-    if number.qty is None or number.qty.compare in ("eq", "between") or following is None or following.at == 0:
-        return None
-    measures = [r for r in following.columns if r.quality >= 0.75 and r.column.is_number and not r.column.is_serial]
-    return following if measures and number.at > 0 and _has_subject(parse, number.at) else None
-
-
-def _has_subject(parse: Parse, at: int) -> bool:
-    """Whether something before a compared number has the measure (`X have over 20 Y`, not `over 20 Y are`)."""
-    return any(
-        c.low in ("with", "have", "has", "had", "having", "scored", "over") or c.low.endswith("ed")
-        for c in parse.chunks[max(0, at - 3) : at]
-    )
-
-
-def _superlative(parse: Parse, at: int) -> bool:
-    """Whether the column word at `at` is what a superlative or aggregate is about: then the number is its result."""
-    near = parse.chunks[max(0, at - 4) : at + 1]
-    return any(
-        c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near
-    ) and not any(c.op == "than" for c in near)

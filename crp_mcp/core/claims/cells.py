@@ -6,7 +6,8 @@ from .dates import claim_dates, matches
 from .document import Column, Document, Table
 from .link import link_columns
 from .model import Claim, Distortion, Outcome
-from .numbers import agrees, find_quantities
+from .numbers import agrees
+from .quantities import find_quantities
 from .rows import literal, quote
 from .weigh import Judged
 from .words import fold, keys, tokens

@@ -232,7 +232,7 @@ class Table:
 
     @cached_property
     def key_column(self) -> Column | None:
-        """The column that names each row: the first text column of (nearly) unique cells, else the first text column."""
+        """The column that names each row: the first text column of nearly unique cells, else the first text column."""
         texts = [c for c in self.columns if not c.is_number and not c.is_date and c.filled]
         for column in texts:
             if column.distinct >= 0.9 * self.rows:

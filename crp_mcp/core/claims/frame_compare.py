@@ -7,7 +7,7 @@ from itertools import product
 
 from .dates import When, compare, days
 from .document import Column
-from .frame_extreme import _show, order_values
+from .frame_aggregate import order_values, show
 from .link import ColumnRef
 from .model import Distortion
 from .numbers import Number, agrees
@@ -224,7 +224,7 @@ def _judge(
         | {c.at for c in scene.parse.ops("than", "not")}
         | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
     )
-    found = f"{_show(x)} and {_show(y)}"
+    found = f"{show(x)} and {show(y)}"
     if isinstance(x, When) or isinstance(y, When):
         if isinstance(x, When) and isinstance(y, When):
             yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .document import Column
-from .frame_extreme import aggregate, targets
+from .frame_aggregate import aggregate, targets
 from .model import Distortion
 from .numbers import Number, agrees
 from .parse import Chunk

@@ -8,18 +8,13 @@ from collections.abc import Iterator, Sequence
 from .bind import options
 from .dates import When, compare
 from .document import Column
-from .lexicon import ATTRIBUTES
-from .link import ColumnRef
+from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, aggregates, order_values, ranges, ranges_by_between, show, targets
 from .model import Distortion
 from .numbers import Number, Quantity, agrees
-from .parse import Chunk, attribute_columns
+from .parse import Chunk
 from .reading import Reading
 from .rows import quote
-from .scene import Mention, Scene, Selection
-from .words import stem
-
-_LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "standing"))
-_AGG = {"avg": "AVG", "sum": "SUM", "median": "MEDIAN", "max": "MAX", "min": "MIN"}
+from .scene import Mention, Scene
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -36,11 +31,11 @@ def readings(scene: Scene) -> Iterator[Reading]:
         elif chunk.op in ("more", "less") and _than_any(scene):
             yield from _superlative(scene, chunk, "max" if chunk.op == "more" else "min")
         elif chunk.op in ("avg", "sum", "median"):
-            yield from _aggregate(scene, chunk)
+            yield from aggregates(scene, chunk)
         elif chunk.op == "range":
-            yield from _range(scene, chunk)
+            yield from ranges(scene, chunk)
     if not any(c.op for c in scene.chunks if c.op not in ("sum", "not", "both")):
-        yield from _range_by_between(scene)
+        yield from ranges_by_between(scene)
 
 
 def _than_any(scene: Scene) -> frozenset[int]:
@@ -53,37 +48,6 @@ def _than_any(scene: Scene) -> frozenset[int]:
                 c.at for c in scene.chunks[chunk.at : chunk.at + 6] if c.columns or c.low == "other" or c.is_content
             )
     return frozenset()
-
-
-def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
-    """Columns an extreme may be about: (column, chunks that name it, doubt)."""
-    out: list[tuple[ColumnRef, frozenset[int], float]] = []
-    for ref in op.columns or attribute_columns(scene.table, op.words[-1].stem):
-        out.append((ref, frozenset((op.at,)), 0.05))
-    for chunk, ref, cost in scene.near_columns(op.at, after=5, before=12):
-        if _ordered(ref.column):
-            out.append((ref, frozenset((chunk.at,)), cost))
-    for chunk in scene.chunks[op.at + 1 : op.at + 3]:
-        if chunk.is_plain and chunk.stem in ATTRIBUTES:
-            out += [(r, frozenset((chunk.at,)), 0.1) for r in attribute_columns(scene.table, chunk.stem)]
-    named = [o for o in out if o[1] != {op.at}]
-    if len(op.words) == 1 and op.words[0].low in ("most", "least", "highest", "lowest", "best", "worst", "top"):
-        out = named or out
-    elif named and op.words[-1].stem in ATTRIBUTES:
-        out = [o for o in out if o[1] == {op.at}] or named
-    return sorted((o for o in out if _ordered(o[0].column)), key=lambda o: o[2])[:4]
-
-
-def _ordered(column: Column) -> bool:
-    if column.is_serial and not set(column.words) & _LOW_IS_GOOD:
-        return False
-    return column.values() is not None or column.is_date
-
-
-def order_values(column: Column) -> Sequence[Number | When | None]:
-    """What a column is ordered by: its numbers, else its dates."""
-    values = column.values()
-    return values if values is not None else column.dates
 
 
 def extreme_rows(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], Number | When | None]:
@@ -118,7 +82,7 @@ def _directions(column: Column, op: Chunk, direction: str) -> list[str]:
         return ["min" if op.low != "slowest" else "max"]
     if op.low in ("oldest", "youngest") and column.is_date:
         return ["min" if direction == "max" else "max"]
-    if set(column.words) & _LOW_IS_GOOD:
+    if set(column.words) & LOW_IS_GOOD:
         flipped = "min" if direction == "max" else "max"
         return [flipped] if op.low in ("best", "worst") else [direction, flipped]
     if op.low in ("best", "worst", "top") and not column.is_number:
@@ -159,7 +123,7 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
                 continue
             order = "DESC" if way == "max" else "ASC"
             sql = f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(column.name)} {order} LIMIT 1"
-            found = f"{_names(scene, held)} ({_show(best)})"
+            found = f"{_names(scene, held)} ({show(best)})"
             spent = selection.used | used | named | {op.at} | nots
             yield Reading(
                 "extreme",
@@ -236,13 +200,13 @@ def _how_much(
             if best is None or isinstance(best, When) or chunk.qty is None or chunk.at in named:
                 continue
             holds = agrees(chunk.qty, best)
-            sql = f"SELECT {_AGG[way]}({quote(column.name)}) FROM {{table}}{selection.where}"
+            sql = f"SELECT {AGGREGATES[way]}({quote(column.name)}) FROM {{table}}{selection.where}"
             yield Reading(
                 "extreme-value",
                 holds,
                 selection.used | named | {op.at, chunk.at},
                 sql,
-                _show(best),
+                show(best),
                 chunk.text,
                 Distortion.NUMBER_CHANGED,
                 cost + selection.cost,
@@ -264,7 +228,8 @@ def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -
                 noun = _row_noun_after(scene, op)
                 name = quote(cond.column.name)
                 order = "DESC" if direction == "max" else "ASC"
-                sql = f"SELECT {name}, COUNT(*) FROM {{table}}{selection.where} GROUP BY {name} ORDER BY 2 {order} LIMIT 1"
+                grouped = f"{selection.where} GROUP BY {name} ORDER BY 2 {order} LIMIT 1"
+                sql = f"SELECT {name}, COUNT(*) FROM {{table}}{grouped}"
                 used = selection.used | subject.chunks | extra | noun | {op.at}
                 yield Reading(
                     "most-rows",
@@ -286,135 +251,6 @@ def _row_noun_after(scene: Scene, op: Chunk) -> frozenset[int]:
     )
 
 
-def aggregate(column: Column, rows: frozenset[int], name: str) -> Number | None:
-    """AVG, SUM, MEDIAN, MIN or MAX of a column over rows; None where there is nothing to add."""
-    values = column.values()
-    picked = sorted(v for r in rows if values is not None and (v := values[r]) is not None)
-    if not picked:
-        return None
-    if name == "sum":
-        return sum(picked)
-    if name == "avg":
-        return sum(picked) / len(picked)
-    if name == "median":
-        middle = len(picked) // 2
-        return picked[middle] if len(picked) % 2 else (picked[middle - 1] + picked[middle]) / 2
-    return picked[-1] if name == "max" else picked[0]
-
-
-def _aggregate(scene: Scene, op: Chunk) -> Iterator[Reading]:
-    near = scene.near_columns(op.at, after=6, before=12)
-    if op.columns:
-        near = [(op, r, 0.2) for r in op.columns] + near
-    for chunk, ref, cost in near[:5]:
-        if ref.column.values() is None:
-            continue
-        if op.op == "sum" and scene.parse.ops("each"):
-            continue
-        for selection in scene.combine(scene.mentions):
-            if any(c.column is ref.column for c in selection.conds):
-                continue
-            found = aggregate(ref.column, selection.rows, op.op)
-            counted = frozenset(
-                at
-                for c in scene.numbers
-                if c.qty and agrees(c.qty, len(selection.rows)) and len(scene.numbers) > 1
-                for at in (c.at, c.at + 1)
-            )
-            for number in scene.numbers:
-                if found is None or number.qty is None or number.at in counted:
-                    continue
-                holds = agrees(number.qty, _tidy(found))
-                sql = f"SELECT {_AGG[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
-                used = selection.used | {op.at, chunk.at, number.at} | counted
-                doubt = (
-                    0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
-                )
-                yield Reading(
-                    "aggregate",
-                    holds,
-                    used,
-                    sql,
-                    _show(found),
-                    number.text,
-                    Distortion.NUMBER_CHANGED,
-                    cost + selection.cost + doubt,
-                )
-
-
-def _tidy(value: Number) -> Number:
-    return (
-        round(value) if isinstance(value, float) and abs(value - round(value)) < 1e-9 and abs(value) < 1e15 else value
-    )
-
-
-def _range(scene: Scene, op: Chunk) -> Iterator[Reading]:
-    yield from _spans(scene, {op.at}, 0.0)
-
-
-def _range_by_between(scene: Scene) -> Iterator[Reading]:
-    if any(c.qty and c.qty.compare == "between" for c in scene.numbers) and any(c.low == "with" for c in scene.chunks):
-        yield from _spans(scene, set(), 0.15)
-
-
-def _spans(scene: Scene, extra: set[int], cost: float) -> Iterator[Reading]:
-    """`X ranges from A to B`: A is the smallest and B the largest."""
-    for number in scene.numbers:
-        qty = number.qty
-        if qty is None or qty.compare != "between" or qty.high is None:
-            continue
-        extra = {number.at} | extra
-        for chunk, ref, doubt in scene.near_columns(number.at, after=4, before=14):
-            for selection in scene.combine(scene.mentions):
-                low, high = aggregate(ref.column, selection.rows, "min"), aggregate(ref.column, selection.rows, "max")
-                if low is None or high is None:
-                    continue
-                ends = [
-                    agrees(Quantity(v, "", 0, 0, step=qty.step), x)
-                    for v, x in zip(sorted((qty.value, qty.high)), (low, high), strict=True)
-                ]
-                holds = all(ends) if None not in ends else None
-                name = quote(ref.column.name)
-                sql = f"SELECT MIN({name}), MAX({name}) FROM {{table}}{selection.where}"
-                used = selection.used | {number.at, chunk.at} | extra
-                counted, fits = _counted(scene, number, selection)
-                used, holds = used | counted, holds if fits else False
-                yield Reading(
-                    "range",
-                    holds,
-                    used,
-                    sql,
-                    f"{_show(low)} to {_show(high)}",
-                    number.text,
-                    Distortion.NUMBER_CHANGED,
-                    cost + doubt + selection.cost,
-                )
-
-
-def _counted(scene: Scene, number: Chunk, selection: Selection) -> tuple[frozenset[int], bool]:
-    """Another number of the clause that counts the rows (`40 rows with X between A and B`), and whether it is right."""
-    others = [c for c in scene.numbers if c is not number and c.qty and isinstance(c.qty.value, int) and not c.when]
-    if len(others) != 1 or others[0].qty is None:
-        return frozenset(), True
-    return frozenset((others[0].at,)), bool(agrees(others[0].qty, len(selection.rows)))
-
-
-def _show(value: Number | When) -> str:
-    if isinstance(value, When):
-        return value.literal
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
 def _names(scene: Scene, rows: frozenset[int]) -> str:
     key = scene.table.key_column
     return ", ".join(key.texts[r] for r in sorted(rows)[:3]) if key else f"row {min(rows, default=0) + 1}"
-
-
-def stated_of(selection: Selection) -> str:
-    """The names a selection was made from, for messages."""
-    return ", ".join(c.text for c in selection.conds)
-
-
-def number_of(qty: Quantity) -> Number:
-    """The stated number itself."""
-    return qty.value

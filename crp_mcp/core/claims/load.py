@@ -15,9 +15,10 @@ from crp_mcp.core.shape.embedded import find_embedded
 from crp_mcp.core.shape.pyrepr import python_to_json
 
 from .document import Document, Table, make_table
+from .failures import decode, status_codes
 from .numbers import number_of
 from .text import read_text
-from .tree import decode, read_tree, status_codes
+from .tree import read_tree
 
 _PROSE_LIMIT = 1_000_000
 

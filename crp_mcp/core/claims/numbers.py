@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
@@ -12,13 +12,13 @@ from .words import clean, fold, word_list
 
 Number = int | float
 
-_UNITS = {
+UNITS = {
     "%": "%", "percent": "%", "per cent": "%", "percentage points": "%", "pct": "%",
     "$": "$", "usd": "$", "us$": "$", "dollars": "$", "dollar": "$", "€": "€", "eur": "€", "euros": "€", "euro": "€",
     "£": "£", "gbp": "£", "pounds": "£", "¥": "¥", "jpy": "¥", "yen": "¥", "₹": "₹", "inr": "₹",
 }  # fmt: skip
 
-_SCALED = {
+SCALED = {
     "ms": ("s", 0.001), "milliseconds": ("s", 0.001), "millisecond": ("s", 0.001), "s": ("s", 1), "sec": ("s", 1),
     "secs": ("s", 1),
     "seconds": ("s", 1), "second": ("s", 1), "min": ("s", 60), "mins": ("s", 60), "minutes": ("s", 60),
@@ -41,13 +41,13 @@ _SCALED = {
 }  # fmt: skip
 """Unit word -> (base unit, factor): quantities of one base unit can be compared."""
 
-_SCALE = {
+SCALE = {
     "k": 10**3, "thousand": 10**3, "m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "bn": 10**9,
     "b": 10**9,
     "billion": 10**9, "billions": 10**9, "trillion": 10**12, "hundred": 100, "dozen": 12,
 }  # fmt: skip
 
-_ONES = dict(
+ONES = dict(
     zip(
         word_list(
             """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -57,14 +57,14 @@ _ONES = dict(
         strict=True,
     )
 )
-_TENS = dict(
+TENS = dict(
     zip(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], range(20, 100, 10), strict=True)
 )
 ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     "tenth": 10, "eleventh": 11, "twelfth": 12,
 }  # fmt: skip
-_TIMES = {"once": 1, "twice": 2, "thrice": 3}
+TIMES = {"once": 1, "twice": 2, "thrice": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +108,12 @@ def cell_number(text: str) -> tuple[Number, str] | None:
     value = number_of(match["num"] + (match["exp"] or ""))
     if value is None or _second_number(match["rest"] or ""):
         return None
-    factor = _SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
+    factor = SCALE.get(unit, 1) if unit in ("million", "billion", "thousand", "trillion", "k", "mn", "bn") else 1
     if factor != 1:
-        value, unit = _exact(value * factor), fold(match["cur"] or "")
+        value, unit = exact(value * factor), fold(match["cur"] or "")
     if (negative and text[1:-1].strip()[:1] in "$€£") or "-" in (match["sign"], match["sign2"]):
         value = -value
-    return value, _UNITS.get(unit, unit)
+    return value, UNITS.get(unit, unit)
 
 
 def _second_number(rest: str) -> bool:
@@ -131,157 +131,10 @@ def number_of(text: str) -> Number | None:
     return value if isinstance(value, int) or isfinite(value) else None
 
 
-def _exact(value: Number) -> Number:
+def exact(value: Number) -> Number:
     return (
         round(value) if isinstance(value, float) and abs(value) < 1e15 and abs(value - round(value)) < 1e-9 else value
     )
-
-
-_NUMBER_WORDS = "|".join([*_ONES, *_TENS])
-_QTY = re.compile(
-    r"(?<![\w.])(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|"
-    r"[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
-    r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
-    r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
-    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|"
-    r"usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
-    re.IGNORECASE,
-)
-_WORDED = re.compile(
-    rf"\b(?P<words>(?:(?:{_NUMBER_WORDS}|a|an)[- ])?(?:{_NUMBER_WORDS}|hundred|thousand|million|billion|dozen)"
-    rf"(?:[- ](?:and[- ])?(?:{_NUMBER_WORDS}|hundred|thousand|million))*|once|twice|thrice)\b",
-    re.IGNORECASE,
-)
-_APPROX_WORDS = (
-    r"about|around|roughly|approximately|approx\.?|nearly|almost|close to|some|circa|~|≈|an estimated|"
-    r"just (?:over|under|above|below)|a little (?:over|under)|slightly (?:over|under)"
-)
-_APPROX = re.compile(rf"(?:\b|(?<=\s)|^)(?:{_APPROX_WORDS})\s*(?:the\s)?$", re.IGNORECASE)
-_BEFORE = [
-    (re.compile(p + r"\s*(?:the\s|a\s|an\s)?$", re.IGNORECASE), op)
-    for p, op in (
-        (r"\b(?:no|not) (?:more|greater|higher|longer|larger|later) than", "le"),
-        (r"\b(?:no|not) (?:less|fewer|lower) than", "ge"),
-        (
-            r"(?<!no )(?<!not )\b(?:more|greater|higher|larger|bigger|longer|taller|heavier|older|over|above|"
-            r"exceed(?:s|ed|ing)?|in excess of|upwards of|better|faster)(?: than)?",
-            "gt",
-        ),
-        (r"(?<!no )(?<!not )\b(?:less|fewer|lower|smaller|shorter|lighter|under|below|worse|younger)(?: than)?", "lt"),
-        (r"\b(?:at least|a minimum of|minimum of|no fewer than|not below)", "ge"),
-        (r"\b(?:at most|a maximum of|maximum of|up to|not above|not over)", "le"),
-        (r"(?:>=|≥)", "ge"), (r"(?:<=|≤)", "le"), (r">", "gt"), (r"<", "lt"),
-    )
-]  # fmt: skip
-_AFTER = [
-    (re.compile(r"\s*(?:\w+ )?or (?:more|greater|higher|above|over|better|later)\b", re.IGNORECASE), "ge"),
-    (re.compile(r"\s*(?:\w+ )?or (?:less|fewer|lower|below|under|earlier)\b", re.IGNORECASE), "le"),
-    (re.compile(r"\+(?!\s?\d)"), "ge"),
-]
-
-
-def find_quantities(text: str) -> list[Quantity]:
-    """Every quantity of a sentence, in order, without the parts of dates (which are taken out before)."""
-    found = [q for m in _QTY.finditer(text) if (q := _from_digits(m, text)) is not None]
-    taken = [(q.start, q.end) for q in found]
-    for match in _WORDED.finditer(text):
-        if not any(s < match.end() and match.start() < e for s, e in taken) and (q := _from_words(match)):
-            found.append(q)
-    found.sort(key=lambda q: q.start)
-    return _join_ranges([_qualify(q, text) for q in found], text)
-
-
-def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
-    if match["ord"] or text[match.end() : match.end() + 1].isalpha():
-        return None
-    literal = match["num"]
-    value = number_of(literal)
-    if value is None:
-        return None
-    scale = _SCALE.get((match["scale"] or "").strip().lower(), 1)
-    digits = literal.replace(",", "")
-    decimals = len(digits.partition(".")[2].partition("e")[0]) if "." in digits else 0
-    if any((match[s] or "").strip() in ("-", "−") for s in ("sign", "sign2")):
-        value = -value
-    unit = _UNITS.get(fold(match["unit"] or match["cur"] or ""), "")
-    step = 10.0**-decimals * scale
-    return Quantity(_exact(value * scale), match.group().strip(), match.start(), match.end(), unit, step=step)
-
-
-def _from_words(match: re.Match[str]) -> Quantity | None:
-    value = words_to_number(match["words"])
-    if value is None or (
-        match["words"].lower() in _TIMES and match.string[match.end() : match.end() + 4] in (" as ", " the", " tha")
-    ):
-        return None
-    return Quantity(value, match["words"], match.start(), match.end(), word=True)
-
-
-def words_to_number(text: str) -> int | None:
-    """`two hundred and five` -> 205; None when it is no number word."""
-    total = current = 0
-    seen = False
-    for word in re.split(r"[-\s]+", text.lower()):
-        if word in _TIMES:
-            return _TIMES[word]
-        if word in _ONES or word in _TENS:
-            current, seen = current + _ONES.get(word, 0) + _TENS.get(word, 0), True
-        elif word in ("hundred", "dozen"):
-            current, seen = max(current, 1) * _SCALE[word], True
-        elif word in _SCALE:
-            total, current, seen = total + max(current, 1) * _SCALE[word], 0, True
-        elif word not in ("and", "a", "an"):
-            return None
-    return total + current if seen else None
-
-
-def _qualify(q: Quantity, text: str) -> Quantity:
-    before, after = text[max(0, q.start - 40) : q.start], text[q.end : q.end + 20]
-    start, end = q.start, q.end
-    approx = False
-    if match := _APPROX.search(before):
-        approx, start = True, q.start - (len(before) - match.start())
-        before = before[: match.start()]
-    compare = "eq"
-    for pattern, op in _BEFORE:
-        if match := pattern.search(before):
-            compare, start = op, q.start - (len(before) - match.start())
-            break
-    else:
-        for pattern, op in _AFTER:
-            if match := pattern.match(after):
-                compare, end = op, q.end + match.end()
-                break
-    unit, scale = q.unit, q.scale
-    if not unit and (match := re.match(r"[\s-]?([A-Za-z°]+)", after)) and (known := _SCALED.get(match[1].lower())):
-        unit, scale = known[0], known[1]
-    return replace(q, approx=approx, compare=compare, start=start, end=end, unit=unit, scale=scale)
-
-
-_BETWEEN = re.compile(r"\b(?:between|from|range[sd]?(?: from)?)\s*(?:the\s)?$", re.IGNORECASE)
-
-
-def _join_ranges(items: list[Quantity], text: str) -> list[Quantity]:
-    """`between 5 and 9`, `from 28 to 120`, `ranging 28 - 120` become one quantity."""
-    out: list[Quantity] = []
-    for q in items:
-        low = out[-1] if out else None
-        if low and low.compare == "eq" and q.compare == "eq":
-            middle = text[low.end : q.start].strip().lower()
-            before = text[max(0, low.start - 14) : low.start]
-            if middle in ("and", "to", "-", "–", "through", "until") and (match := _BETWEEN.search(before)):
-                if match.group().strip().lower().startswith("between") == (middle == "and") or middle in (
-                    "-",
-                    "–",
-                    "to",
-                ):
-                    start = low.start - (len(before) - match.start())
-                    out[-1] = replace(
-                        low, compare="between", high=q.value, start=start, end=q.end, unit=low.unit or q.unit
-                    )
-                    continue
-        out.append(q)
-    return out
 
 
 def agrees(stated: Quantity, found: Number) -> bool | None:

@@ -9,7 +9,8 @@ from .dates import When, claim_dates
 from .document import Table
 from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, REPORT, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
-from .numbers import ORDINALS, Quantity, find_quantities
+from .numbers import ORDINALS, Quantity
+from .quantities import find_quantities
 from .words import LIGHT, STOP, Token, stem, tokens, word_list
 
 

@@ -143,9 +143,10 @@ def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> Chunk | No
     if cased and not any(c.text[:1].isupper() for c in run):
         return None
     for at in (run[0].at - 1, run[-1].at + 1, run[-1].at + 2):
-        if 0 <= at < len(scene.chunks) and scene.chunks[at].values and at in spent:
-            if at != run[-1].at + 2 or (scene.chunks[at - 1].is_plain and scene.chunks[at - 1].low not in STOP):
-                return scene.chunks[at]
+        if not (0 <= at < len(scene.chunks) and scene.chunks[at].values and at in spent):
+            continue
+        if at != run[-1].at + 2 or (scene.chunks[at - 1].is_plain and scene.chunks[at - 1].low not in STOP):
+            return scene.chunks[at]
     return None
 
 

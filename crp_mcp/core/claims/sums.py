@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .model import Evidence, Outcome
-from .numbers import agrees, find_quantities
+from .numbers import agrees
+from .quantities import find_quantities
 from .weigh import Judged
 
 

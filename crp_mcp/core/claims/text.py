@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from .document import Document, Table, make_table
-from .tree import status_codes
+from .failures import status_codes
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERROR_LINE = re.compile(

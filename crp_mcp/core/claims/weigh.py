@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from .document import Document, Table
 from .judge import judge, scored
 from .model import Distortion, Outcome
-from .numbers import Number, agrees, find_quantities
-from .outcome import Answer, answers, count_answer
+from .numbers import Number, agrees
+from .outcome import answers, count_answer
+from .quantities import find_quantities
 from .split import clauses, states_nothing
+from .testruns import Answer
 from .words import rejoin, stems
 
 MAX_TABLES = 12
