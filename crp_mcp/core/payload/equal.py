@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .memory import is_json
+from .memory import exact_text, is_json
+from .model import NotExact
 from .text import whole_end
 
 _SPACE = b" \t\r\n"
 _QUOTE_MARK, _SLASH_MARK = b"\xff", b"\xfe"
 """Stand for an escaped quote and backslash: bytes that UTF-8 never has, so nothing else can mean the same."""
 
+_QUOTE_STANDIN, _SLASH_STANDIN = "\ufdd0".encode(), "\ufdd1".encode()
+_STANDIN = re.compile(rb"\xef\xb7[\x90\x91]|\\u[fF][dD][dD][01]")
+_BLANKS = bytes.maketrans(b"\t\r\n", b"   ")
 _CONTROL = bytes(range(0x20))
 _TORN = re.compile(rb'[^ \t\r\n,:\[\]{}"][ \t\r\n]+[^ \t\r\n,:\[\]{}"]')
 """White space inside a number or a word."""
@@ -121,24 +125,42 @@ class Splitter:
             skeleton += b'"'
         if not begins_inside and inside:
             strings = b'"' + strings
+        tight = skeleton.translate(None, _SPACE)
         if strict:
-            self._check(skeleton, strings)
-        return Tokens(skeleton.translate(None, _SPACE), unescape(strings))
+            self._check(skeleton, len(tight) != len(skeleton), strings)
+        return Tokens(tight, unescape(strings))
 
-    def _check(self, skeleton: bytes, strings: bytes) -> None:
+    def _check(self, skeleton: bytes, spaced: bool, strings: bytes) -> None:
         whole = self._last + skeleton
-        if _TORN.search(whole) or len(strings.translate(None, _CONTROL)) != len(strings):
+        if ((spaced or self._last.endswith(b" ")) and _TORN.search(whole)) or len(
+            strings.translate(None, _CONTROL)
+        ) != len(strings):
             self.valid = False
-        self._last = whole.rstrip(_SPACE)[-1:] + whole[len(whole.rstrip(_SPACE)) :][:1]
+        words = whole.rstrip(_SPACE)
+        self._last = words[-1:] + whole[len(words) :][:1].translate(_BLANKS)
 
 
 def unescape(strings: bytes) -> bytes:
     """Resolve every escape that is left once quotes and backslashes are marked; `\\u` runs pair their surrogates."""
     if b"\\" not in strings:
         return strings
+    if b"\\u" in strings and not _STANDIN.search(strings):
+        try:
+            return _decode_all(strings)
+        except NotExact:
+            pass
     for escape, char in _SIMPLE:
         strings = strings.replace(escape, char)
     return _UNICODE.sub(_decode_run, strings) if b"\\u" in strings else strings
+
+
+def _decode_all(strings: bytes) -> bytes:
+    """All escapes at once, the marks in the guise of two noncharacters. Raises NotExact where UTF-8 cannot say it."""
+    for escape, mark in ((b"\\u0022", _QUOTE_MARK), (b"\\u005c", _SLASH_MARK), (b"\\u005C", _SLASH_MARK)):
+        strings = strings.replace(escape, mark)
+    strings = strings.replace(b'"', b'\\"').replace(_QUOTE_MARK, _QUOTE_STANDIN).replace(_SLASH_MARK, _SLASH_STANDIN)
+    text = exact_text(b'"%b"' % strings)
+    return text.replace(_QUOTE_STANDIN, _QUOTE_MARK).replace(_SLASH_STANDIN, _SLASH_MARK)
 
 
 def _decode_run(match: re.Match[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from .memory import short_string
 from .model import BlockScan, Malformed, NotExact, Scan, Span, Structured
 from .replace import Summaries, has_reserved, rewrite
 from .scan import MAX_KEY, WINDOW, Cursor, Read, scan_result
-from .text import digest_base64, digest_text, iter_text, iter_windows
+from .text import digest_base64, digest_text, identical, iter_text, iter_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,8 @@ class _Line:
     def equal(self, text: Span, other: Span) -> bool:
         """Whether a text is JSON equal to another value of the line."""
         try:
+            if identical(self.text(text), self.windows(other)):
+                return True
             return json_equal_pieces(self.text(text), self.windows(other))
         except NotExact:
             return False
@@ -131,7 +133,7 @@ class _Line:
         if self.first(value) != b'"':
             return self.equal(text, value)
         try:
-            return digest_text(self.text(text)) == digest_text(self.text(value))
+            return identical(self.text(text), self.text(value))
         except NotExact:
             return False
 

@@ -86,6 +86,21 @@ def _whole_utf8(data: bytes) -> int:
     return end
 
 
+def identical(left: Iterator[bytes], right: Iterator[bytes]) -> bool:
+    """Whether two streams have the same bytes. Stops at the first difference."""
+    one, two = bytearray(), bytearray()
+    while True:
+        piece = next(left if len(one) <= len(two) else right, None)
+        if piece is None:
+            rest = right if len(one) <= len(two) else left
+            return one == two and not any(rest)
+        (one if len(one) <= len(two) else two).extend(piece)
+        size = min(len(one), len(two))
+        if one[:size] != two[:size]:
+            return False
+        del one[:size], two[:size]
+
+
 def digest_text(pieces: Iterable[bytes]) -> tuple[str, int]:
     """`sha256:…` and size of a text."""
     digest, size = hashlib.sha256(), 0
