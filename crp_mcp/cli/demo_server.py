@@ -17,7 +17,9 @@ from xml.etree import ElementTree
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-server = MCPServer("python-reference", instructions="Reference data of the Python that runs this server.")
+server = MCPServer(
+    "python-reference", instructions="Reference data of the Python that runs this server.", log_level="WARNING"
+)
 
 
 @server.tool()

@@ -88,7 +88,7 @@ def _get(engine: Engine, options: argparse.Namespace) -> None:
         common.print_json({**entry_json(entry), "view": options.view, "line": texts[0], "text": texts[1], **handles})
         return
     print(common.visible(texts[0]), file=sys.stderr)
-    common.print_text(texts[1] if len(texts) > 1 else "")
+    common.print_text(texts[1].removesuffix("\n") if len(texts) > 1 else "")
 
 
 def _pin(engine: Engine, options: argparse.Namespace) -> None:

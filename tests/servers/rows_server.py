@@ -1,4 +1,4 @@
-"""A hand-written MCP server with one tool: `rows` answers `count` JSON rows. Only the standard library: it starts fast."""
+"""A hand-written MCP server with one tool: `rows` answers `count` JSON rows. Standard library only, fast to start."""
 
 import json
 import sys
