@@ -72,7 +72,7 @@ def build_parts(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
 def _build_rows(db: sqlite3.Connection, name: str, shape: Shape, payload: Payload) -> Built:
     text_cells = not shape.source.startswith(_JSON_SOURCES)
     columns = shape.columns if shape.columns is not None else (_value_column(shape),)
-    plans = plan_columns(columns, text_cells=text_cells)
+    plans = plan_columns(columns, text_cells=text_cells, rows=shape.rows or 0)
     table = _Table(db, name, plans, text_cells)
     names = [column.name for column in columns]
     if shape.columns and has_blocks(shape):
@@ -201,7 +201,9 @@ def _build_items(db: sqlite3.Connection, name: str, items: Sequence[Any]) -> Bui
         names, rows = ["value"], ((item,) for item in items)
     shape = read_shape(payload)
     known = {column.name: column for column in shape.columns or ()}
-    plans = plan_columns([known.get(key, Column(key, ("int", "str"), 0)) for key in names], text_cells=False)
+    plans = plan_columns(
+        [known.get(key, Column(key, ("int", "str"), 0)) for key in names], text_cells=False, rows=len(items)
+    )
     table = _Table(db, name, plans, False)
     source = iter(rows)
     while batch := list(islice(source, BATCH)):

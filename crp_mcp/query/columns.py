@@ -48,14 +48,16 @@ class ColumnPlan:
     """Name of the column that has the original text."""
 
 
-def plan_columns(columns: Sequence[Column], *, text_cells: bool) -> list[ColumnPlan]:
+def plan_columns(columns: Sequence[Column], *, text_cells: bool, rows: int) -> list[ColumnPlan]:
     """One plan for each column, names unique without regard to case. `text_cells`: every cell of the source is text."""
     taken = Counter(column.name.lower() for column in columns)
     used: set[str] = set()
     plans = []
     for at, column in enumerate(columns[:MOST]):
-        name = _free(column.name.strip() or f"column_{at + 1}", used)
+        name = _free(column.name or f"column_{at + 1}", used)
         declared, kind, reading, beside = _store_as(column, text_cells)
+        if kind == "int" and _may_overflow(column, rows):
+            kind = "bigint"
         second = None
         if beside:
             second = f"{name}_text"
@@ -78,6 +80,8 @@ def _free(name: str, used: set[str]) -> str:
 def _store_as(column: Column, text_cells: bool) -> tuple[str, str, Reading | None, bool]:
     """(declared type, kind, reading, keep the original beside)."""
     types = set(column.types)
+    if not types:
+        return "", "null", None, False
     if types & {"date", "datetime"}:
         kind = "datetime" if "datetime" in types else "date"
         if types - {"date", "datetime", "str"}:
@@ -111,12 +115,21 @@ def _number(column: Column, types: set[str]) -> tuple[str, str]:
     return ("REAL" if len(ends) == 2 and all(abs(end) <= 2**53 for end in ends) else ""), "float"
 
 
+def _may_overflow(column: Column, rows: int) -> bool:
+    """Whether a sum of the column could leave 64 bits."""
+    ends = [abs(_decimal(re.sub(r"[^0-9.eE+-]", "", text) or "0")) for text in (column.low, column.high) if text]
+    return not ends or max(ends) * max(rows, 1) >= _INT64
+
+
 def _read_as(reading: Reading, column: Column) -> tuple[str, str]:
     """(declared type, kind) of texts that are read as numbers."""
-    if reading.type != "int":
+    seen = [text for text in (column.low, column.high, *(text for text, _ in column.top)) if text is not None]
+    whole = [text for text in seen if re.fullmatch(r"[+-]?\d+", text.strip())]
+    if len(whole) < len(seen):
         return "REAL", "float"
-    ends = [int(text) for text in (column.low, column.high) if text is not None]
-    return ("INTEGER" if all(-_INT64 <= end < _INT64 for end in ends) else ""), "int"
+    if not all(-_INT64 <= int(text) < _INT64 for text in whole):
+        return "", "int"
+    return ("INTEGER", "int") if column.distinct == len(column.top) else ("NUMERIC", "float")
 
 
 def _decimal(text: str) -> Decimal:
@@ -133,7 +146,7 @@ def _is_native_date(column: Column) -> bool:
 
 def _reading_of(column: Column, kind: str) -> Reading | None:
     """The spelling of a column whose range is known. None where it is not certain."""
-    if column.top:
+    if column.top and kind != "number":
         found = find_reading(dict(column.top))
         if found is not None:
             return found if _is_of(found, kind) else None

@@ -68,6 +68,10 @@ def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Di
     if last + 1 < len(tokens) and tokens[last + 1].low == "over":
         return  # windows keep SQLite's own sum
     column = _bare_column(inside)
+    if column is not None and kinds.get(column.lower()) == "bigint":
+        if tokens[at].low == "sum":
+            _rename(statement, at, "exact_sum")
+        return
     if column is not None and kinds.get(column.lower()) != "float":
         return
     places = digits(column) if column is not None else None
@@ -86,7 +90,7 @@ def _bare_column(inside: Sequence[Token]) -> str | None:
 
 def _is_fractional(inside: Sequence[Token], kinds: Mapping[str, str]) -> bool:
     return any(
-        kinds.get(token.name.lower(), "") in ("float", "mixed", "json")
+        kinds.get(token.name.lower(), "") in ("float", "bigint", "mixed", "json")
         if token.name
         else token.text in ("/", "->>") or (token.kind == "number" and "." in token.text)
         for token in inside

@@ -41,6 +41,8 @@ def _source(suffix: str, shape: Shape) -> Source | None:
     if shape.kind is Kind.BINARY:
         return None
     bare = replace(shape, blocks=())
+    if shape.kind is Kind.EMPTY and shape.columns:
+        return Source(suffix, "rows", replace(bare, rows=0))
     if shape.kind in (Kind.TABULAR, Kind.LIST) and shape.rows is not None and not _is_media(shape):
         return Source(suffix, "rows", bare)
     if shape.kind in (Kind.OBJECT, Kind.ERROR, Kind.SCALAR, Kind.EMPTY) and _is_json(shape):
