@@ -20,7 +20,7 @@ CHUNK = 1 << 18
 NEAR = 1 << 13
 """Bytes at the end of a chunk that are searched for a cut before anything slower is tried."""
 
-MAX_PENDING = 1 << 24
+MAX_PENDING = 1 << 23
 """Bytes a running count keeps while it finds no cut. Past this it goes on, but is no longer exact."""
 
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
@@ -72,11 +72,7 @@ class Counter:
         """Number of tokens of a text of any length."""
         if len(text) <= CHUNK:
             return self._count(text)
-        text = _without_surrogates(text)
-        running = Running(self, max_pending=4 * len(text))
-        for start in range(0, len(text), CHUNK):
-            running.feed(text[start : start + CHUNK].encode())
-        return running.total()
+        return sum(map(self._count, _pieces(text, CHUNK)))
 
     def count_bytes(self, data: bytes) -> int:
         """Number of tokens of UTF-8; bytes that are not UTF-8 count as U+FFFD, as decoding would replace them."""
@@ -159,24 +155,32 @@ def _guarded(call: Callable[..., T], *arguments: object) -> T:
 def _pieces(text: str, size: int) -> Iterator[str]:
     """Parts of at least about `size` characters whose counts add up."""
     at = 0
-    while at < len(text):
+    while len(text) - at > size:
         end = at + size
         while end < len(text):
-            part = text[at:end].encode("utf-8", "surrogatepass")
-            cut = last_cut(part)
+            cut = _cut_before(text, max(at, end - NEAR), end) or _cut_before(text, at, end)
             if cut:
-                end = at + len(part[:cut].decode("utf-8", "surrogatepass"))
+                end = cut
                 break
             end += end - at
         yield text[at:end]
         at = end
+    if at < len(text):
+        yield text[at:]
+
+
+def _cut_before(text: str, start: int, end: int) -> int:
+    """The last place between two where the text may be cut; 0 where there is none."""
+    part = text[start:end].encode("utf-8", "surrogatepass")
+    cut = last_cut(part)
+    return start + len(part[:cut].decode("utf-8", "surrogatepass")) if cut else 0
 
 
 class Running:
     """A count over bytes that come in pieces, cut anywhere. Exact; keeps about one chunk in memory.
 
     Where no piece of the pattern ends for more than a chunk, long runs of ASCII letters, punctuation or blanks are cut
-    between tokens instead (see runs). What has no such cut either, such as 16 MB of ideographs without a full stop,
+    between tokens instead (see runs). What has no such cut either, such as 8 MB of ideographs without a full stop,
     is cut anyway, and `exact` turns false.
     """
 
