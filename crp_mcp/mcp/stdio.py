@@ -24,7 +24,7 @@ from crp_mcp.core.wire.commands import (
     ToHost,
     ToServer,
 )
-from crp_mcp.core.wire.frame import Cut, Malformed, Piece
+from crp_mcp.core.wire.frame import Cut, Frame, Malformed, Piece
 from crp_mcp.errors import BadRequest, CrpError, NotFound, UpstreamError
 from crp_mcp.log import log
 
@@ -130,6 +130,8 @@ class Driver:
         for message in messages:
             if message is not None:
                 self._run(self._proxy.from_host(message, self._loop.time()))
+            if isinstance(message, Frame) and message.method == "tools/call":
+                self._relay.warm()
         if not chunk:
             self._finish(0)
 

@@ -55,6 +55,9 @@ class RelayPort(Protocol):
     def instructions(self) -> str:
         """One short sentence for the host, put after what the servers say; "" for none."""
 
+    def warm(self) -> None:
+        """A call is on its way to a server: get ready for its result. Returns at once, and may be called every time."""
+
     def own_tools(self) -> list[dict[str, Any]]:
         """Definitions of our own tools as `tools/list` gives them; [] where they are switched off."""
 

@@ -22,6 +22,9 @@ class NullRelay:
     def instructions(self) -> str:
         return "Large results are summarised; read them with scratch_get." if self._own else ""
 
+    def warm(self) -> None:
+        """Nothing to get ready."""
+
     def own_tools(self) -> list[dict]:
         if not self._own:
             return []
