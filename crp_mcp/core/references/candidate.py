@@ -1,0 +1,97 @@
+"""One earlier result as references see it: what it was called, what it holds, what it is. Built from facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crp_mcp.core.model import Kind, ToolClass
+from crp_mcp.core.shape.model import Shape
+
+from .words import name_words, text_words
+
+MAX_CELLS = 200
+_FAILED = frozenset({"error", "errors", "fatal", "critical"})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Words are stems. `rows`: rows of a table or items of a list, None otherwise."""
+
+    id: str
+    tool: str
+    kind: Kind
+    tool_class: ToolClass
+    rows: int | None
+    rows_total: int | None
+    is_error: bool
+    is_log: bool
+    has_errors: bool
+    """A log or text in which something failed."""
+    name: str | None
+    tool_words: frozenset[str]
+    column_words: frozenset[str]
+    argument_words: frozenset[str]
+    value_words: frozenset[str]
+    """Words of argument values, of sample cells, and of what was said when the result came."""
+
+
+def candidate_of(
+    id: str,
+    tool: str,
+    arguments: Mapping[str, Any],
+    shape: Shape,
+    *,
+    server: str = "",
+    tool_class: ToolClass = ToolClass.OTHER,
+    name: str | None = None,
+    said: str = "",
+) -> Candidate:
+    """A candidate from a stored result. `said`: the words it was presented with, where they are known."""
+    levels = shape.text.get("levels") or {}
+    failed = any(str(level).lower() in _FAILED for level in levels) or bool(shape.text.get("first_error"))
+    return Candidate(
+        id=id,
+        tool=tool,
+        kind=shape.kind,
+        tool_class=tool_class,
+        rows=shape.rows,
+        rows_total=shape.rows_total,
+        is_error=shape.is_error or shape.kind is Kind.ERROR,
+        is_log=bool(levels),
+        has_errors=failed,
+        name=name,
+        tool_words=name_words(tool) | name_words(server),
+        column_words=frozenset().union(*(name_words(one) for one in _names(shape))),
+        argument_words=frozenset().union(*(name_words(str(key)) for key in arguments)),
+        value_words=text_words((*_texts(arguments.values()), *_cells(shape), said)),
+    )
+
+
+def _names(shape: Shape) -> Iterable[str]:
+    yield from (column.name for column in shape.columns or ())
+    yield from (name for name, _ in (*shape.scalars, *shape.members))
+    for _, block in shape.blocks:
+        yield from _names(block)
+
+
+def _cells(shape: Shape) -> list[str]:
+    found = [value.text for row in (*shape.head, *shape.tail) for value in row]
+    found += [text for column in shape.columns or () for text, _ in column.top]
+    found += [value.text for _, value in shape.scalars]
+    for key in ("first_sentence", "message"):
+        if isinstance(shape.text.get(key), str):
+            found.append(shape.text[key])
+    found += [str(one) for one in shape.text.get("headings") or ()]
+    return found[:MAX_CELLS]
+
+
+def _texts(values: Iterable[Any]) -> Iterable[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value[:500]
+        elif isinstance(value, Mapping):
+            yield from _texts(value.values())
+        elif isinstance(value, list):
+            yield from _texts(value[:50])

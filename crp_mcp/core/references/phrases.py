@@ -1,0 +1,190 @@
+"""Finds the phrases of a sentence that point back at something: "those 5,000 rows", "the hotel you found", "it".
+
+Strategy: read from each pointing word to the end of its noun phrase; what the words mean is for `resolve`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .words import ORDINALS, stem, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """`head` and `modifiers` are stems; no head: nothing is said of the type ("it", "those", "any other option")."""
+
+    text: str
+    weight: float
+    head: str | None
+    modifiers: tuple[str, ...] = ()
+    ordinal: int | None = None
+    """Counted from the oldest; -1 the latest; -2 the one before."""
+    count: int | None = None
+    """A number said of the rows: "those 5,000 rows"."""
+    plural: bool = False
+    generic: bool = False
+    """It has a noun that says nothing of the type: "result", "option"."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_POINTING = _set("that this those these")
+_PLURAL = _set("those these them they both all ones their")
+_OTHER = _set("other another more else different similar")
+_PRONOUNS = _set("it them they one ones its their itself")
+_BEFORE = _set("previous prior earlier preceding")
+_LATEST = _set("last latest recent newest")
+_GENERIC = _set(
+    "result output response answer datum data thing stuff one option variant alternative choice item suggestion "
+    "recommendation info information detail entry list selection possibility finding something anything "
+    "kind type sort example dataset set"
+)
+_TIMES = _set(
+    "day date time week weekend month year hour minute morning afternoon evening night noon today tomorrow moment way "
+    "case point while same rest top bottom end start beginning trend difference reason question"
+)
+"""Heads that point at a time or at nothing: never at a result."""
+_STOP = _set(
+    "i you we he she it they them me us is are was were be been am do does did done has have had can could will would "
+    "should may might must shall to of for from in on at by with about into over under after before between during "
+    "and or but so if then than because as not no yes please now too also though again ok okay thanks thank just only "
+    "very really seems seem sounds sound looks look works work who which that what when where why how whose there here "
+    "this those these the a an any some my your our their its his her let lets go get found find mentioned suggested "
+    "told showed shown said gave given isn't don't doesn't didn't can't won't i'd i'll i'm it's that's let's "
+    "earlier previously above below back out up down off per each every both all . ? ! , ; : ( )"
+)
+_MENTIONED = _set("you we i it they")
+
+
+def find_phrases(sentence: str) -> tuple[Phrase, ...]:
+    """Every pointing phrase, in order of the sentence."""
+    words = tokens(sentence)
+    found: list[Phrase] = []
+    at = 0
+    while at < len(words):
+        phrase, at = _phrase_at(words, at)
+        if phrase is not None:
+            found.append(phrase)
+    return tuple(found)
+
+
+def phrase_of(text: str) -> tuple[Phrase, ...]:
+    """The phrases of a bare reference, which need not begin with a pointing word: "failing log"."""
+    return find_phrases(text) or find_phrases(f"the {text}")
+
+
+def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
+    word = words[at]
+    if word in ("any", "one", "all", "both", "some", "none", "each") and words[at + 1 : at + 2] == ["of"]:
+        return None, at + 2
+    if word in _POINTING:
+        return _after_pointer(words, at)
+    if word == "the" or word in ("my", "your", "our"):
+        return _noun_phrase(words, at + 1, words[at : at + 1], 0.6)
+    if word in _OTHER and word != "else":
+        return _noun_phrase(words, at, [], 0.8)
+    if (word in _BEFORE or word in _LATEST) and word != "earlier":
+        return _noun_phrase(words, at, [], 0.9)
+    if word in ("anything", "something") and words[at + 1 : at + 2] == ["else"]:
+        return Phrase(f"{word} else", 0.6, None, plural=True), at + 2
+    if word in _PRONOUNS:
+        numeral = word == "one" and at + 1 < len(words) and words[at + 1] not in _STOP
+        return (None if numeral else Phrase(word, 0.3, None, plural=word in _PLURAL)), at + 1
+    return None, at + 1
+
+
+def _after_pointer(words: list[str], at: int) -> tuple[Phrase | None, int]:
+    following = words[at + 1] if at + 1 < len(words) else "."
+    if words[at] == "that" and following in _MENTIONED:
+        return None, at + 1  # "the hotel that you found": the clause belongs to the noun before it
+    phrase, end = _noun_phrase(words, at + 1, [words[at]], 1.0)
+    if phrase is None and following in _STOP:
+        return Phrase(words[at], 0.4, None, plural=words[at] in _PLURAL), at + 1
+    return phrase, end
+
+
+def _noun_phrase(words: list[str], at: int, before: list[str], weight: float) -> tuple[Phrase | None, int]:
+    end, owner = at, None
+    while end < len(words) and (words[end] not in _STOP or (end == at and words[end] in _BEFORE)) and end - at < 6:
+        if words[end].endswith("'s"):
+            owner = owner or words[end][:-2]
+        end += 1
+    core = words[at:end]
+    if not core:
+        return None, at
+    made = _read_core([*before, *core], core, weight)
+    if made is None:
+        return None, end
+    if owner is not None:
+        made = replace(made, head=stem(owner), modifiers=())
+    made, end = _with_owner(words, end, made)
+    return _with_clause(words, end, made), end
+
+
+def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None:
+    ordinal, count, nouns, other = None, None, [], False
+    for word in core:
+        if word in ORDINALS and ordinal is None:
+            ordinal = ORDINALS[word]
+        elif word in _BEFORE:
+            ordinal = -2
+        elif word in _LATEST:
+            ordinal = -1
+        elif word in _OTHER:
+            other = True
+        elif word[0].isdigit():
+            count = _number(word)
+        elif word != "most":
+            nouns.append(word)
+    if other and said[0] == "the" and nouns and stem(nouns[-1]) == nouns[-1]:
+        ordinal = ordinal or -2
+    if ordinal is not None or other:
+        weight = max(weight, 0.9)
+    if not nouns and ordinal is None and count is None and not other:
+        return None
+    stems = [stem(word.removesuffix("'s").removesuffix("'")) for word in nouns]
+    if stems and stems[-1] in _TIMES:
+        return None
+    plural = any(word in _PLURAL for word in said) or bool(nouns and stems[-1] != nouns[-1])
+    typed = [one for one in stems if one not in _GENERIC]
+    head = typed[-1] if typed else None
+    generic = len(typed) < len(stems)
+    return Phrase(" ".join(said), weight, head, tuple(typed[:-1]), ordinal, count, plural, generic)
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """Stems of the words that say what a sentence is about."""
+    words = (word for word in tokens(text) if word[0].isalpha() and word not in _STOP | _PRONOUNS | _OTHER)
+    return frozenset(one for one in map(stem, words) if one not in _GENERIC and one not in _TIMES)
+
+
+def _with_owner(words: list[str], end: int, phrase: Phrase) -> tuple[Phrase, int]:
+    """ "the output of git log": a noun that says nothing takes its type from what follows."""
+    if phrase.head is not None or words[end : end + 1] not in (["of"], ["from"], ["for"], ["by"]):
+        return phrase, end
+    start = end + 1
+    while start < len(words) and words[start] in ("the", "a", "an", "that", "this", "those", "these", "my"):
+        start += 1
+    inner, after = _noun_phrase(words, start, [], phrase.weight)
+    if inner is None or inner.head is None:
+        return phrase, end
+    return replace(phrase, head=inner.head, modifiers=inner.modifiers, text=f"{phrase.text} of {inner.text}"), after
+
+
+def _with_clause(words: list[str], end: int, phrase: Phrase) -> Phrase:
+    """ "the hotel (that) you found": said to have been seen before."""
+    at = end + 1 if words[end : end + 1] in (["that"], ["which"], ["who"]) else end
+    rest = words[at : at + 2]
+    if rest[:1] and rest[0] in _MENTIONED and (len(rest) < 2 or rest[1] not in ("can", "could", "will", "would")):
+        return replace(phrase, weight=max(phrase.weight, 1.0))
+    if words[end : end + 1] in (["earlier"], ["before"], ["above"], ["previously"]) or rest == ["from", "before"]:
+        return replace(phrase, weight=max(phrase.weight, 1.0))
+    return phrase
+
+
+def _number(word: str) -> int | None:
+    digits = word.replace(",", "")
+    return int(digits) if digits.isdigit() and len(digits) < 16 else None

@@ -1,0 +1,129 @@
+"""References to earlier results: typed phrases, ordinals, counts, names; and none where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.references import cases, label_of
+from crp_mcp.core.model import ToolClass
+from crp_mcp.core.references import Candidate, candidate_of, resolve, resolve_phrase
+from crp_mcp.core.shape import read_shape
+
+SHARED = Path(os.environ.get("CRP_SHARED") or Path(__file__).resolve().parents[2].parent / "shared")
+LOG = b"2026-01-01 INFO start\n2026-01-01 ERROR disk is full\n2026-01-01 INFO end\n" * 20
+
+
+def made(id: str, tool: str, payload: Any, *, error: bool = False, **known: Any) -> Candidate:
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    arguments = known.pop("arguments", {})
+    return candidate_of(id, tool, arguments, read_shape(data, is_error=error), **known)
+
+
+def rows(count: int, *columns: str) -> list[dict[str, str]]:
+    return [{column: f"{column}{n}" for column in columns} for n in range(count)]
+
+
+WORK = (
+    made("e1", "read_query", [{"id": n, "amount": n} for n in range(5_000)], tool_class=ToolClass.SQL),
+    made("e2", "fetch_user", {"id": 3, "name": "Bo"}, tool_class=ToolClass.API),
+    made("e3", "read_file", LOG, arguments={"path": "/srv/app.log"}, tool_class=ToolClass.FILE),
+    made("e4", "evaluate", b"42.5", tool_class=ToolClass.COMPUTATION, name="budget figure"),
+    made("e5", "deploy", b"Error: connection refused", error=True),
+    made("e6", "list_issues", rows(12, "number", "title"), tool_class=ToolClass.API),
+    made("e7", "read_query", rows(7, "city", "total"), tool_class=ToolClass.SQL),
+    made("e8", "show_commit", b"commit abc\nAuthor: Bo\n\nfix the door", tool_class=ToolClass.FILE),
+)
+TRIP = (
+    made("t1", "Stays_9.LookForHotel", rows(9, "place_name", "stars")),
+    made("t2", "Dining_9.FindRestaurants", rows(9, "restaurant_name", "cuisine", "live_music")),
+    made("t3", "Coaches_9.SearchBus", rows(4, "leaving_time", "fare")),
+    made("t4", "Care_9.FindProvider", rows(3, "dentist_name", "city")),
+    made("t5", "Climate_9.GetForecast", rows(1, "temperature", "wind")),
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Show me the query result again.", "e7"),
+        ("What does that API response contain?", "e6"),
+        ("Use the calculation from before.", "e4"),
+        ("Filter those results to last month.", "e7"),
+        ("Why the error?", "e5"),
+        ("Go back to that first table.", "e1"),
+        ("Open the second one.", "e2"),
+        ("Sum those 5,000 rows.", "e1"),
+        ("Read the failing log once more.", "e3"),
+        ("What was the budget figure?", "e4"),
+        ("Close the issues you listed.", "e6"),
+        ("What are the issue's titles?", "e6"),
+        ("Compare with the first query.", "e1"),
+        ("Look at the previous query.", "e7"),
+        ("Explain the cities.", "e7"),
+        ("Who wrote the commit you showed me?", "e8"),
+        ("What is in e2?", "e2"),
+    ],
+)
+def test_a_typed_phrase_means_the_latest_result_of_that_type(sentence: str, expected: str) -> None:
+    """The type comes from tool, class, shape, columns and arguments; the newest result of all does not win."""
+    assert resolve(sentence, WORK).id == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Book the hotel you found, please.", "t1"),
+        ("Reserve a table at that restaurant.", "t2"),
+        ("Two of those bus tickets, please.", "t3"),
+        ("Is there another doctor?", "t4"),
+        ("Do any of those have live music?", "t2"),
+        ("How much is the fare?", "t3"),
+    ],
+)
+def test_everyday_things_are_known_by_tool_column_and_near_words(sentence: str, expected: str) -> None:
+    """What a person calls a thing need not be what its tool is called."""
+    assert resolve(sentence, TRIP).id == expected
+
+
+@pytest.mark.parametrize("sentence", ["Book that umbrella.", "Hello there.", "Buy tickets for that concert.", ""])
+def test_without_evidence_nothing_is_meant(sentence: str) -> None:
+    """An unresolved phrase stays unresolved, and says so."""
+    found = resolve(sentence, WORK[:4])
+    assert found.id is None
+    assert found.why
+
+
+def test_what_else_it_could_be_is_listed() -> None:
+    """Runner-ups come newest first, without the chosen one."""
+    assert resolve_phrase("query result", WORK).others == ("e1",)
+
+
+def test_a_previous_one_is_not_the_one_at_hand() -> None:
+    """With a result of the type at hand, the previous one is the one before it."""
+    assert resolve("the previous query", WORK[:7]).id == "e1"
+
+
+def test_an_ordinal_past_the_end_is_unresolved() -> None:
+    """There is no fifth query."""
+    assert resolve("the fifth query", WORK).id is None
+
+
+@given(st.text(max_size=200))
+def test_any_text_resolves_or_does_not(text: str) -> None:
+    """No sentence raises, and what is found is one of the candidates."""
+    assert resolve(text, WORK).id in {None, *(one.id for one in WORK)}
+
+
+def test_real_sentences_resolve() -> None:
+    """Of the recorded sentences nine in ten resolve to the result that was meant."""
+    if not (SHARED / "cases" / "references.jsonl").exists():
+        pytest.skip("the recorded cases are not here: set CRP_SHARED")
+    found = [(label_of(case), case["expected"]) for case in cases(SHARED / "cases")]
+    assert sum(label == expected for label, expected in found) >= 0.9 * len(found)
