@@ -16,6 +16,7 @@ from crp_mcp.core.summary import render_summary
 from crp_mcp.errors import BadRequest, NotFound
 from crp_mcp.store import Head, Sealed, Store, Stub
 
+from .labels import Guard
 from .sealing import Sealer
 from .service import Counter
 
@@ -56,13 +57,30 @@ class Reader:
     sealer: Sealer
     counter: Callable[[], Counter]
     now: Callable[[], float]
+    guard: Guard | None = None
 
     def entry(self, scope: Scope, reference: str) -> Entry:
-        """The entry of an id or pinned name. Raises NotFound; of one that is gone it says what it was, and when."""
+        """The entry of an id or pinned name. Raises NotFound; of one that is gone it says what it was, and when.
+
+        Raises Withheld for one that is labelled above the clearance of `scope`.
+        """
         found = self.store.get(scope, reference)
         if isinstance(found, Stub):
             raise NotFound(gone_text(found))
+        if self.guard is not None:
+            self.guard.check(scope, found)
         return found
+
+    def visible(self, scope: Scope, entries: Sequence[Entry]) -> frozenset[str]:
+        """The ids of those that may be shown to `scope`; the others are recorded as withheld."""
+        if self.guard is None:
+            return frozenset(entry.scratch_id for entry in entries)
+        guard = self.guard
+        above = [entry for entry in entries if not guard.clears(scope, entry)]
+        if above:
+            guard.record(scope, above)
+        hidden = {entry.scratch_id for entry in above}
+        return frozenset(entry.scratch_id for entry in entries if entry.scratch_id not in hidden)
 
     def shape(self, entry: Entry) -> Shape:
         """What the entry's payload was parsed as."""

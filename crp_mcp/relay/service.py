@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import orjson
+
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolClass, ToolPolicy
 from crp_mcp.core.payload import (
     Structured,
@@ -25,6 +27,7 @@ from crp_mcp.core.shape import read_shape, shape_to_json
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store, WrittenPayload
 
+from .labels import Guard, hints_of, label_of
 from .sealing import Sealer, canonical_arguments
 
 COUNT_AT_ONCE = 256 * 1024
@@ -34,6 +37,8 @@ COUNT_AT_ONCE = 256 * 1024
 class RunningCount(Protocol):
     """Counts a text that comes in pieces."""
 
+    @property
+    def exact(self) -> bool: ...
     def feed(self, data: bytes) -> None: ...
     def total(self) -> int: ...
 
@@ -98,6 +103,8 @@ class Reading:
     """The result without keys that are ours alone; None where there are none."""
     written: WrittenPayload | None = None
     """Set where the payload had to be written to be read at all."""
+    labels: tuple[object, ...] = ()
+    """Labels the upstream gave it: they may only raise the declared one."""
 
 
 def read_result(result: bytes) -> Reading:
@@ -119,7 +126,10 @@ def read_result(result: bytes) -> Reading:
     def rewrite(*args: Any, **options: Any) -> Iterable[bytes]:
         return (replace_with_summary(result, *args, **options),)
 
-    return Reading(payload.form, shape, texts, lambda writer: writer.write(payload.data), rewrite, strip)
+    write = payload.data
+    return Reading(
+        payload.form, shape, texts, lambda writer: writer.write(write), rewrite, strip, labels=hints_of(result)
+    )
 
 
 def read_text(data: bytes) -> Reading:
@@ -141,6 +151,7 @@ class Service:
     now: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     headers: Callable[[Entry], Mapping[str, str]] = field(default=lambda entry: {})
+    guard: Guard | None = None
 
     def capture(self, job: Job) -> Outcome:
         """Capture one result in full and say what the host gets. Raises StoreError where it cannot be recorded."""
@@ -148,6 +159,14 @@ class Service:
 
     def settle(self, job: Job, reading: Reading) -> Outcome:
         """Decide, summarise, store, answer: what follows once a result has been read."""
+        outcome = self._settle(job, reading)
+        if self.guard is None or self.guard.clears(job.scope, outcome.entry):
+            return outcome
+        self.guard.record(job.scope, [outcome.entry])
+        answer = withheld(self.guard.sentence(job.scope, [outcome.entry]), self.answer_meta(outcome.entry), job.modern)
+        return Outcome(outcome.entry, (answer,), outcome.uncounted)
+
+    def _settle(self, job: Job, reading: Reading) -> Outcome:
         verdict = Verdict() if job.keep else decide(reading.shape, reading.texts, job.policy, self._over)
         if not verdict.summarise:
             entry = self._commit(job, reading, None, ())
@@ -166,15 +185,19 @@ class Service:
 
     def count_later(self, outcome: Outcome) -> None:
         """Fill in the token count of a large result, after its answer went out."""
-        if outcome.uncounted:
-            count = sum(self._count_text(text) for text in outcome.uncounted)
-            self.store.set_token_count(outcome.entry.scope, outcome.entry.scratch_id, count)
+        if not outcome.uncounted:
+            return
+        counts = [self._count_text(text) for text in outcome.uncounted]
+        if None not in counts:
+            self.store.set_token_count(outcome.entry.scope, outcome.entry.scratch_id, sum(filter(None, counts)))
 
-    def _count_text(self, text: Text) -> int:
+    def _count_text(self, text: Text) -> int | None:
+        """Exact number of tokens; None for a text with no place to cut it for megabytes."""
         running = self.counter().running()
         for piece in text.pieces():
             running.feed(piece)
-        return running.total()
+        count = running.total()
+        return count if running.exact else None
 
     def _over(self, data: bytes, limit: int) -> bool:
         return self.counter().over(data.decode("utf-8", "replace"), limit)
@@ -198,7 +221,7 @@ class Service:
             freshness_ttl=job.policy.ttl,
             kind=reading.shape.kind,
             tool_class=job.policy.tool_class,
-            label=job.policy.sensitivity,
+            label=label_of(job.policy.sensitivity, reading.labels, self.sealer.lattice),
             is_error=reading.shape.is_error,
             rows=reading.shape.rows,
             rows_total=reading.shape.rows_total,
@@ -225,7 +248,7 @@ class Service:
     def _count(self, reading: Reading) -> int | None:
         if sum(text.size for text in reading.texts) > COUNT_AT_ONCE:
             return None
-        return sum(map(self._count_text, reading.texts))
+        return sum(self.counter().count_bytes(b"".join(text.pieces())) for text in reading.texts)
 
     @staticmethod
     def _uncounted(entry: Entry, reading: Reading) -> tuple[Text, ...]:
@@ -254,6 +277,12 @@ class Service:
     def answer_meta(self, entry: Entry) -> dict[str, Any]:
         """`_meta` members of an answer that stands for an entry."""
         return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers(entry))}
+
+
+def withheld(sentence: str, meta: Mapping[str, Any], modern: bool) -> bytes:
+    """The result a host gets in place of one that is above its clearance."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": sentence}], "isError": False, "_meta": dict(meta)}
+    return orjson.dumps({**result, "resultType": "complete"} if modern else result)
 
 
 def slug_of(job: Job) -> str:
