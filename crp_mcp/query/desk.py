@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -52,7 +52,16 @@ class _Names:
 class Desk:
     """Queries over one store. Safe from several threads. `folder` holds the cache files."""
 
-    def __init__(self, store: Store, folder: Path, sandbox: Sandbox | None = None, seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        sandbox: Sandbox | None = None,
+        seconds: float = SECONDS,
+        check: Callable[[Scope, Entry], object] | None = None,
+    ) -> None:
+        """`check` raises for a result that may not be read by a scope."""
+        self._check = check
         self._store = store
         self._folder = folder
         self._sandbox = sandbox or Sandbox()
@@ -160,13 +169,18 @@ class Desk:
                 names.gone[name.lower()] = f"{found.scratch_id} is gone ({found.why})"
                 self.cache(scope).forget([found.scratch_id])
                 continue
-            return found
+            return self._allowed(scope, found)
         if name.lower() == LATEST:
             latest = self._store.latest(scope)
             newest = self._store.get(scope, latest.scratch_id) if latest else None
-            return newest if isinstance(newest, Entry) else None
+            return self._allowed(scope, newest) if isinstance(newest, Entry) else None
         dot = name.find(".")
         return self._find(scope, name[:dot], names) if dot > 0 else None
+
+    def _allowed(self, scope: Scope, entry: Entry) -> Entry:
+        if self._check is not None:
+            self._check(scope, entry)
+        return entry
 
     def _build(self, cache: Cache, names: _Names, statement: Statement) -> dict[str, tuple[Table, ...]]:
         """Tables of every named result, by scratch_id."""

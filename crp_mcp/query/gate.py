@@ -37,6 +37,7 @@ trunc typeof unhex unicode unixepoch unlikely upper zeroblob
 """
 PURE_FUNCTIONS = frozenset(_PURE.split())
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
+_OURS = ("sqlite_", "pragma_", "crp_")
 _INDEX_PARTS = (".fts", ".fts_data", ".fts_idx", ".fts_docsize", ".fts_config", ".fts_content")
 _LIMITS = {
     "SQLITE_LIMIT_LENGTH": LONGEST_VALUE,
@@ -74,7 +75,7 @@ class Gate:
         if action == sqlite3.SQLITE_FUNCTION:
             name = str(second).lower()
             return sqlite3.SQLITE_OK if name in PURE_FUNCTIONS else self._refuse(f"the function {name}()")
-        if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None and self._indexed():
+        if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None:
             return sqlite3.SQLITE_OK  # the full-text index asks this of its own file
         return self._refuse(_ACTIONS.get(action, "this statement"))
 
@@ -83,15 +84,14 @@ class Gate:
         base = low
         for part in _INDEX_PARTS:
             base = base.removesuffix(part) if low.endswith(part) else base
-        if base in self.tables and not low.startswith(("sqlite_", "pragma_")):
+        if base in self.tables and not low.startswith(_OURS):
             self.reads.setdefault(base, set()).add(column)
             return sqlite3.SQLITE_OK
-        if low in TABLE_FUNCTIONS or (not column and low in self.expressions - self.modules):
+        if low in TABLE_FUNCTIONS:
             return sqlite3.SQLITE_OK
+        if not column and low in self.expressions - self.modules and not low.startswith(_OURS):
+            return sqlite3.SQLITE_OK  # rows of the query's own expression are counted
         return self._refuse(f"reading {table}")
-
-    def _indexed(self) -> bool:
-        return bool(self.tables)
 
     def _refuse(self, what: str) -> int:
         self.refused = self.refused or what
