@@ -16,14 +16,20 @@ from crp_mcp.config import LiveRegistry
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
 from crp_mcp.errors import BadRequest
 from crp_mcp.keys import Keyring, load_keyring
+from crp_mcp.mcp.spool import sweep as sweep_spool
 from crp_mcp.mcp.tools.own import OwnTools, reference_of
 from crp_mcp.mcp.tools.query import QueryTool
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.query.desk import Desk
+from crp_mcp.relay.auditing import Auditor
 from crp_mcp.relay.conversation import Conversations
+from crp_mcp.relay.erasure import WHOLE_FILE, Eraser
 from crp_mcp.relay.headers import headers_of
+from crp_mcp.relay.labels import Clearances, Guard
 from crp_mcp.relay.querying import Querier
 from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.rebuilding import Rebuilder, sweep_leftovers
+from crp_mcp.relay.receipts import Receipts
 from crp_mcp.relay.sealing import Sealer
 from crp_mcp.relay.searching import Finder
 from crp_mcp.relay.service import Counter, Job, Outcome, Service
@@ -31,6 +37,9 @@ from crp_mcp.relay.spooled import read_spooled
 from crp_mcp.store import SqliteStore, open_store
 
 from .settings import Settings
+
+SWEEP_EVERY = 600.0
+"""Seconds between two looks for what has reached the end of its retention."""
 
 Reply = tuple[dict[str, Any], bytes, "Callable[[], object] | None"]
 
@@ -66,7 +75,11 @@ class Engine:
     tools: OwnTools
     conversations: Conversations
     desk: Desk
+    receipts: Receipts
+    eraser: Eraser
+    auditor: Auditor
     now: Callable[[], float] = field(default=time.time)
+    _swept_at: float = field(default=float("-inf"), init=False)
 
     def handle(self, header: Mapping[str, Any], blob: bytes) -> Reply:
         """Answer one request of the proxy. Raises CrpError for what the proxy must be told."""
@@ -86,11 +99,18 @@ class Engine:
         return {}, orjson.dumps(result), None
 
     def upkeep(self) -> None:
-        """What may wait for a quiet moment: the log goes back into the store's file."""
+        """What may wait for a quiet moment: the log goes back into the store's file, what is too old is purged."""
         self.store.checkpoint()
+        now = time.monotonic()
+        if now - self._swept_at > SWEEP_EVERY:
+            self._swept_at = now
+            self.eraser.sweep(most_bytes=WHOLE_FILE)
 
     def close(self) -> None:
+        """Seal the chain if this process added to it, and let go of everything."""
         self.desk.close()
+        if self.eraser.sealer.linked:
+            self.auditor.seal()
         self.store.checkpoint()
         self.store.close()
 
@@ -176,20 +196,52 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     def headers(entry: Entry) -> Mapping[str, str]:
         return headers_of(entry, store.counters(entry.scope), now())
 
-    service = Service(store, sealer, counter, now, secrets.token_bytes, headers)
-    reader = Reader(store, sealer, counter, now)
+    guard = Guard(store, sealer, Clearances(settings.clearance, sealer.lattice), now)
+    service = Service(store, sealer, counter, now, secrets.token_bytes, headers, guard)
+    reader = Reader(store, sealer, counter, now, guard)
 
     def policy_of(entry: Entry) -> ToolPolicy:
         return registry.current().policy(entry.server, entry.tool_name, None)
 
-    desk = Desk(store, settings.tables)
+    desk = Desk(store, settings.tables, check=guard.check)
     querier = Querier(store, desk, sealer, counter, now, secrets.token_bytes)
     finder = Finder(reader, desk, counter)
-    tools = OwnTools(reader, policy_of, QueryTool(querier, reader), finder, service.answer_meta)
+    receipts = Receipts(store, keyring, sealer, now)
+    rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
+    eraser = Eraser(store, sealer, rebuilder, now, desk.forget, _tidier(store, desk, settings))
+    tools = OwnTools(reader, policy_of, QueryTool(querier, reader), finder, service.answer_meta, receipts, eraser)
     conversations = Conversations(
         store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
     )
-    return Engine(settings, store, keyring, registry, counter, service, reader, tools, conversations, desk, now)
+    auditor = Auditor(store, keyring, sealer, now)
+    return Engine(
+        settings,
+        store,
+        keyring,
+        registry,
+        counter,
+        service,
+        reader,
+        tools,
+        conversations,
+        desk,
+        receipts,
+        eraser,
+        auditor,
+        now,
+    )
+
+
+def _tidier(store: SqliteStore, desk: Desk, settings: Settings) -> Callable[[], bool]:
+    """What an erasure removes besides the store's own rows: derived tables, and spooled lines nobody reads any more."""
+
+    def tidy() -> bool:
+        sweep_spool(settings.spool)
+        sweep_leftovers(settings.tables)
+        desk.sweep()
+        return all([desk.forget(scope, ()) for scope in store.spaces()])  # noqa: C419 - each is to be asked
+
+    return tidy
 
 
 def new_conversation() -> str:

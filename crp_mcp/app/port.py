@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crp_mcp.errors import BadRequest, CrpError, NotFound
 from crp_mcp.log import log
-from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RESOURCE_TEMPLATE
+from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RECEIPT_TEMPLATE, RESOURCE_TEMPLATE
 from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ CAPTURE_SECONDS = 60.0
 SLOWEST = 1_000_000
 """Bytes a second that even a loaded machine captures: a large result may take so much longer."""
 TOOL_SECONDS = 120.0
-URI = "scratch://"
+URIS = ("scratch://", "receipt://")
 INSTRUCTIONS = "Large tool results arrive as summaries with a scratch_id; scratch_get reads the full data."
 
 
@@ -101,10 +101,10 @@ class Port:
         return {**result, "resultType": "complete"} if modern else result
 
     def resource_templates(self) -> list[dict[str, Any]]:
-        return [dict(RESOURCE_TEMPLATE)] if self._tools else []
+        return [dict(RESOURCE_TEMPLATE), dict(RECEIPT_TEMPLATE)] if self._tools else []
 
     def owns_uri(self, uri: str) -> bool:
-        return self._tools and uri.startswith(URI)
+        return self._tools and uri.startswith(URIS)
 
     async def read_resource(self, uri: str, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
         result = await self._result({"op": "read_resource", "uri": uri, "meta": own_meta(meta)})

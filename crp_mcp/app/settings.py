@@ -25,6 +25,8 @@ class Settings:
     tenant: str = "local"
     project: str = ""
     host_key: str = ""
+    clearance: tuple[tuple[str, str], ...] = ()
+    """Who may see up to which label (`relay.labels`); nothing said: everything."""
     conversation: str | None = None
     """Set where the conversation is known; else it is found by host process and project folder."""
 
@@ -62,7 +64,8 @@ class Settings:
     @classmethod
     def from_text(cls, text: str) -> Settings:
         data = json.loads(text)
-        return cls(**{**data, "registry": tuple(data["registry"])})
+        pairs = tuple((whom, label) for whom, label in data["clearance"])
+        return cls(**{**data, "registry": tuple(data["registry"]), "clearance": pairs})
 
 
 def load_settings(

@@ -71,6 +71,10 @@ class Reader:
             self.guard.check(scope, found)
         return found
 
+    def may_see(self, scope: Scope, entry: Entry) -> bool:
+        """Whether an entry may be shown to `scope`. Nothing is recorded."""
+        return self.guard is None or self.guard.clears(scope, entry)
+
     def visible(self, scope: Scope, entries: Sequence[Entry]) -> frozenset[str]:
         """The ids of those that may be shown to `scope`; the others are recorded as withheld."""
         if self.guard is None:

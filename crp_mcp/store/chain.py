@@ -19,12 +19,6 @@ def head(db: sqlite3.Connection) -> Head:
     return Head(row[0], row[1]) if row else Head(0, "")
 
 
-def kept_head(db: sqlite3.Connection) -> Head:
-    """Return the head as it is noted apart from the records: where it differs, the end was cut off."""
-    row = db.execute("SELECT head_seq, head_hash FROM tally WHERE id = 0").fetchone()
-    return Head(row[0], row[1]) if row and row[0] else Head(0, "")
-
-
 def store(db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int, own: str | None = None) -> None:
     """Insert the records and the receipt of one seal. A record that does not follow `after` is refused.
 
@@ -131,9 +125,10 @@ def snapshot(db: sqlite3.Connection) -> Snapshot:
     row = db.execute(
         "SELECT coalesce((SELECT max(seq) FROM record), 0), "
         "coalesce((SELECT hash FROM record ORDER BY seq DESC LIMIT 1), ''), "
-        "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0)"
+        "coalesce(head_seq, 0), coalesce(head_hash, ''), "
+        "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0) FROM tally WHERE id = 0"
     ).fetchone()
-    return Snapshot(Head(row[0], row[1]), row[2], row[3])
+    return Snapshot(Head(row[0], row[1]), Head(row[2], row[3]), row[4], row[5])
 
 
 def add_checkpoint(db: sqlite3.Connection, seq: int, body: bytes, at: float) -> None:

@@ -198,6 +198,25 @@ def is_buried(db: sqlite3.Connection, digests: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def expired_facts(db: sqlite3.Connection, now: float) -> list[LooseText]:
+    """Return the facts whose retention epoch has passed."""
+    sql = (
+        "SELECT f.id, 'fact ' || f.id, t.name, s.project, '', f.content FROM fact f JOIN space s ON s.id = f.space_id "
+        f"JOIN tenant t ON t.id = s.tenant_id WHERE f.expires_at > 0 AND f.expires_at <= {float(now)!r}"
+    )
+    return list(_texts(db, "fact", sql))
+
+
+def add_rejection(db: sqlite3.Connection, body: bytes, at: float) -> None:
+    """Keep the signed word that something was refused."""
+    db.execute("INSERT INTO rejection (body, at) VALUES (?, ?)", (body, at))
+
+
+def rejections(db: sqlite3.Connection) -> list[bytes]:
+    """Return the signed rejections in order."""
+    return [row[0] for row in db.execute("SELECT body FROM rejection ORDER BY id").fetchall()]
+
+
 # -- taking out
 
 

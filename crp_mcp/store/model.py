@@ -52,9 +52,13 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How far the proofs of a store go at one moment: head of the chain, last receipt's and tombstone's row."""
+    """How far the proofs of a store go at one moment: head of the chain, last receipt's and tombstone's row.
+
+    `kept` is the head as it is noted apart from the records: where the two differ, records were cut off or added.
+    """
 
     head: Head
+    kept: Head
     receipts: int
     tombstones: int
 

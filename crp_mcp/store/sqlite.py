@@ -257,11 +257,6 @@ class SqliteStore:
         with self._read() as db:
             return tuple(chain.checkpoints(db))
 
-    def kept_head(self) -> Head:
-        """Return the head as it is noted apart from the records."""
-        with self._read() as db:
-            return chain.kept_head(db)
-
     def snapshot(self) -> Snapshot:
         """Return how far the proofs go at this moment."""
         with self._read() as db:

@@ -17,14 +17,14 @@ _READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _ALWAYS = {"anthropic/alwaysLoad": True}
 """Without it a host's tool search may hide the tool that a summary's first line points to."""
 
-VIEWS = ("summary", "rows", "raw", "provenance")
+VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
         "Read a stored tool result in full by its scratch_id or pinned name. view: summary; rows (as CSV); raw (exact "
-        "text, from byte offset); provenance. path: one value ($.items[0].body), from character offset; grep: lines "
-        "matching a regex, with context lines; block: one part. next_offset leads on. "
+        "text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from character offset; grep: "
+        "lines matching a regex, with context lines; block: one part. next_offset leads on. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
@@ -104,8 +104,31 @@ SCRATCH_QUERY: dict[str, Any] = {
     "_meta": _ALWAYS,
 }
 
-OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN, SCRATCH_QUERY)
+SCRATCH_FORGET: dict[str, Any] = {
+    "name": "scratch_forget",
+    "description": (
+        "Erase one stored result of this conversation for good, with everything made from it. Not for pinned results. "
+        'Use it only when the user asks for it. Example: {"scratch_id": "scratch_sql_001"}'
+    ),
+    "inputSchema": {"type": "object", "properties": {"scratch_id": _ID}, "required": ["scratch_id"]},
+    "annotations": {
+        "title": "Erase a stored result",
+        "readOnlyHint": False,
+        "destructiveHint": True,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    },
+}
+
+OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN, SCRATCH_QUERY, SCRATCH_FORGET)
 OWN_NAMES = frozenset(tool["name"] for tool in OWN_TOOLS)
+
+RECEIPT_TEMPLATE: dict[str, Any] = {
+    "uriTemplate": "receipt://{digest}",
+    "name": "compaction receipt",
+    "description": "The signed receipt of a summary or query result, by its digest (sha256:…).",
+    "mimeType": "application/agent-lineage-eccr+json",
+}
 
 RESOURCE_TEMPLATE: dict[str, Any] = {
     "uriTemplate": "scratch://{scratch_id}",

@@ -9,8 +9,11 @@ from typing import Any
 from crp_mcp.core.ages import age_text, is_fresh, iso_duration, iso_time, size_text
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
 from crp_mcp.core.shape import shape_to_json
-from crp_mcp.errors import BadRequest, CrpError, NotFound
+from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused, Rejected
+from crp_mcp.proof.wire import MEDIA_TYPE
+from crp_mcp.relay.erasure import Eraser
 from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.receipts import Receipts
 from crp_mcp.relay.searching import Finder, TextPage
 from crp_mcp.store import Filters, Head, Sealed
 
@@ -19,6 +22,7 @@ from .arguments import Arguments
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
 from .query import QueryTool
 
+RECEIPT_URI = "receipt://"
 LIST_LIMIT = 20
 LIST_MOST = 200
 ROWS_LIMIT = 1_000
@@ -35,7 +39,9 @@ class OwnTools:
     policy: Callable[[Entry], ToolPolicy]
     query: QueryTool
     finder: Finder
-    meta: Callable[[Entry], Mapping[str, Any]] = lambda entry: {}
+    meta: Callable[[Entry], Mapping[str, Any]]
+    receipts: Receipts
+    eraser: Eraser
 
     def call(self, name: str, arguments: object, scope: Scope) -> dict[str, Any]:
         """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`."""
@@ -44,6 +50,7 @@ class OwnTools:
             "scratch_list": self._list,
             "scratch_pin": self._pin,
             "scratch_query": self.query.call,
+            "scratch_forget": self._forget,
         }
         try:
             if name not in tools:
@@ -54,6 +61,8 @@ class OwnTools:
 
     def read_resource(self, uri: str, scope: Scope) -> dict[str, Any]:
         """`resources/read` of `scratch://{scratch_id}`. Raises NotFound or BadRequest."""
+        if uri.startswith(RECEIPT_URI):
+            return self._receipt_resource(uri, scope)
         entry = self.reader.entry(scope, reference_of(uri))
         mime = mime_of(entry)
         if entry.payload_bytes <= RESOURCE_BYTES:
@@ -63,10 +72,16 @@ class OwnTools:
             mime, text = "text/plain", self._summary(entry)
         return {"contents": [{"uri": uri, "mimeType": mime, "text": text}]}
 
+    def _receipt_resource(self, uri: str, scope: Scope) -> dict[str, Any]:
+        found = self.receipts.find(scope, uri.removeprefix(RECEIPT_URI))
+        self.receipts.verify(found.body, scope=scope, leaves=found.leaves or None)
+        return {"contents": [{"uri": uri, "mimeType": MEDIA_TYPE, "text": found.body.decode()}]}
+
     def complete(self, prefix: str, scope: Scope) -> dict[str, Any]:
         """`completion/complete` of a scratch_id or pinned name."""
         page = self.reader.store.list(scope, limit=LIST_MOST, within="project")
-        names = [name for entry in page.entries for name in (entry.name, entry.scratch_id) if name]
+        shown = [entry for entry in page.entries if self.reader.may_see(scope, entry)]
+        names = [name for entry in shown for name in (entry.name, entry.scratch_id) if name]
         values = [name for name in names if name.startswith(prefix)]
         return {"completion": {"values": values[:100], "total": len(values), "hasMore": page.cursor is not None}}
 
@@ -94,6 +109,8 @@ class OwnTools:
             return self._rows(entry, offset, limit, max_tokens, columns)
         if view == "raw":
             return self._raw(entry, offset, max_tokens)
+        if view == "receipt":
+            return self._receipt(entry)
         text = self._summary(entry) if view == "summary" else provenance_text(entry)
         result = answer(f"{entry.scratch_id}: {self.reader.freshness(entry)}", text, {"scratch_id": entry.scratch_id})
         return {**result, "_meta": dict(self.meta(entry))}
@@ -161,6 +178,34 @@ class OwnTools:
         handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
         return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
 
+    def _receipt(self, entry: Entry) -> dict[str, Any]:
+        """The receipt that is in force for an entry, verified now. A refusal says its reason and is recorded."""
+        if entry.receipt is None:
+            raise NotFound(f"{entry.scratch_id} has no receipt")
+        found = self.receipts.find(entry.scope, entry.receipt)
+        line = f"{entry.scratch_id}: receipt {found.digest} over {len(found.leaves)} sources"
+        try:
+            self.receipts.verify(found.body, scope=entry.scope, leaves=found.leaves or None)
+        except Rejected as refusal:
+            raise Refused(f"{line}; REJECTED: {refusal}") from refusal
+        handles = {"scratch_id": entry.scratch_id, "receipt": found.digest}
+        return {**answer(f"{line}; verified", found.body.decode(), handles), "_meta": dict(self.meta(entry))}
+
+    # -- scratch_forget --------------------------------------------------------------------------------------------
+
+    def _forget(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+        reference = reference_of(str(given.text("scratch_id", required=True)))
+        given.done()
+        entry = self.reader.entry(scope, reference)
+        report = self.eraser.forget_one(scope, entry.scratch_id)
+        others = [name for name in report.purged if name != entry.scratch_id]
+        said = f"{entry.scratch_id} erased" + (f", with what was made from it: {', '.join(others)}" if others else "")
+        if report.rebuilt:
+            said += "; made anew without it: " + ", ".join(report.rebuilt.values())
+        if report.pending:
+            said += "; its bytes leave the store's file as soon as no other process reads them"
+        return answer(said, None, {"scratch_id": entry.scratch_id, "pending": report.pending})
+
     # -- scratch_list ----------------------------------------------------------------------------------------------
 
     def _list(self, given: Arguments, scope: Scope) -> dict[str, Any]:
@@ -174,7 +219,13 @@ class OwnTools:
         page = self.reader.store.list(scope, filters=filters, cursor=cursor, limit=limit)
         if not page.entries:
             return answer("no stored results match" if tool or kind or pinned is not None else "nothing is stored yet")
-        lines = "\n".join(self.list_line(entry) for entry in page.entries)
+        seen = self.reader.visible(scope, page.entries)
+        lines = "\n".join(
+            self.list_line(entry)
+            if entry.scratch_id in seen
+            else f"{entry.scratch_id} · withheld: labelled {entry.label}, above the clearance of this conversation"
+            for entry in page.entries
+        )
         more = "" if page.cursor is None else f"; more with cursor {page.cursor}"
         return answer(f"{len(page.entries)} stored results, newest first{more}", lines, {"cursor": page.cursor})
 
