@@ -104,6 +104,7 @@ class Engine:
         now = time.monotonic()
         if now - self._swept_at > SWEEP_EVERY:
             self._swept_at = now
+            self.store.sweep_uploads()
             self.eraser.sweep(most_bytes=WHOLE_FILE)
 
     def close(self) -> None:
