@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from .model import Claim, Evidence, Options
 from .words import LIGHT, STOP, keys, name_words, stem, tokens
 
+GUESS = 0.5
+"""The score of a result that nothing but its being the latest speaks for: it may support a claim, not contradict it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
@@ -32,7 +35,7 @@ def align(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[
     if scored:
         top = scored[0].score
         return [a for a in scored if a.score >= top * 0.5][: options.max_evidence]
-    return [Aligned(e, 0.5) for e in list(evidence)[-1:]]
+    return [Aligned(e, GUESS) for e in list(evidence)[-1:]]
 
 
 def _content(text: str) -> frozenset[str]:
@@ -57,11 +60,8 @@ def _score(evidence: Evidence, words: frozenset[str], telling: Sequence[str], ag
         | frozenset(w for n in evidence.names for w in name_words(n))
     )
     columns = frozenset(w for c in evidence.columns for w in name_words(c))
-    score = (
-        2.0 * len(words & (names - LIGHT))
-        + 1.5 * min(3, len(words & (columns - LIGHT)))
-        + 0.5 * len(words & names & LIGHT)
-    )
+    score = 2.0 * len(words & (names - LIGHT)) + 1.5 * min(3, len(words & (columns - LIGHT)))
+    score += 1.0 * len(words & columns & LIGHT) + 0.5 * len(words & names & LIGHT)
     score += 2.0 * len(words & frozenset(_argument_words(evidence)))
     if evidence.mentions is not None and telling and evidence.mentions(telling):
         score += 2.5

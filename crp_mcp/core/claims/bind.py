@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .document import Column, twins
 from .lexicon import ROW_NOUNS
-from .numbers import Quantity, agrees
+from .numbers import Quantity
 from .parse import Chunk
 from .rows import number_rows, number_sql
 from .scene import Cond, Scene
@@ -83,10 +84,9 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
 
 
 def _rows(column: Column, qty: Quantity) -> frozenset[int]:
-    values = column.values() or ()
-    if qty.unit != "$":
-        return number_rows(values, qty)
-    return frozenset(r for r, n in enumerate(values) if n is not None and (agrees(qty, n) or agrees(qty, abs(n))))
+    """Rows that bear a number out; an amount of money may stand there with either sign."""
+    found = number_rows(column, qty)
+    return found if qty.unit != "$" else found | number_rows(column, replace(qty, value=-qty.value))
 
 
 def ways(scene: Scene, numbers: Sequence[Chunk]) -> Iterator[tuple[tuple[Cond, ...], frozenset[int], float]]:

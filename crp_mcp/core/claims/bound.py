@@ -73,10 +73,10 @@ def bind_numbers(parse: Parse) -> list[Mention]:
         conds = []
         for ref in holder.columns:
             for column in (ref.column, *twins(parse.table, ref.column)):
-                if (values := column.values()) is not None:
+                if column.values() is not None:
                     doubt = (1 - ref.quality) * 0.3 + (0.02 if column is not ref.column else 0.0)
                     sql = number_sql(column, chunk.qty)
-                    conds.append(Cond(number_rows(values, chunk.qty), sql, column, (), doubt, chunk.text))
+                    conds.append(Cond(number_rows(column, chunk.qty), sql, column, (), doubt, chunk.text))
         if conds and not (chunk.qty.compare == "between" and _spans_all(parse, chunk, holder)):
             out.append(
                 Mention(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from .align import Aligned, align, context_of
+from .align import GUESS, Aligned, align, context_of
 from .cells import weigh_cells
 from .document import Document
 from .model import Attribution, Claim, Distortion, Evidence, Finding, Options, Outcome, Source, Verdict
@@ -56,6 +57,8 @@ def _weigh(claim: Claim, aligned: Aligned) -> Judged:
     if claim.cells:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
+    if aligned.score <= GUESS and found.outcome is Outcome.CONTRADICTED:
+        return replace(found, outcome=Outcome.UNVERIFIABLE, reason="no stored result clearly bears on it")
     if found.outcome is Outcome.UNVERIFIABLE and claim.context and len(claim.text.split()) <= 12:
         for text in _in_context(claim):
             longer = weigh(text, document, context)

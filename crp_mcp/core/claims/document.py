@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from .dates import When, cell_date, find_dates, year_of
@@ -20,6 +21,7 @@ Cell = str | int | float | bool | None
 _YEARLY = frozenset(
     stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut")
 )
+_NAMING = frozenset(("id", "ids", "uuid", "guid", "key", "pk", "zip", "phone"))
 _COUNTED = frozenset(
     stem(w)
     for w in (
@@ -80,7 +82,7 @@ class Column:
             if isinstance(cell, bool) or cell is None:
                 out.append(None)
             elif isinstance(cell, int | float):
-                out.append((cell, ""))
+                out.append((cell, "") if isinstance(cell, int) or isfinite(cell) else None)
             else:
                 out.append(cell_number(cell_text(cell)))
         return out
@@ -120,6 +122,11 @@ class Column:
         return len(whole) == len(self.cells) > 2 and all(b == a + 1 for a, b in pairwise(whole))
 
     @cached_property
+    def is_measure(self) -> bool:
+        """Whether the numbers measure something, rather than name or date the rows."""
+        return self.is_number and not self.is_serial and not self.is_date and not _NAMING & set(self.words)
+
+    @cached_property
     def holds_years(self) -> bool:
         """Whether every number of the column could be a year."""
         found = [n for n in self.numbers if n is not None]
@@ -137,6 +144,9 @@ class Column:
             years = sum(year_of(n) is not None for n in self.numbers)
             named = bool(_YEARLY & set(self.words))
             return years == self.filled and (named or "" in self.words)
+        probe = [_cell_when(t, None) for t in self.texts[:200] if t.strip()]
+        if len(self.cells) > 1000 and sum(d is not None for d in probe) < 0.3 * len(probe):
+            return False
         found = sum(d is not None for d in self.dates)
         return found >= 0.6 * self.filled
 
@@ -161,20 +171,47 @@ class Column:
     @cached_property
     def index(self) -> dict[tuple[str, ...], list[int]]:
         """Words of a cell -> the rows that hold exactly those."""
-        out: dict[tuple[str, ...], list[int]] = {}
+        cells: dict[str, list[int]] = {}
         for row, text in enumerate(self.texts):
             if text:
-                out.setdefault(keys(text) if len(text) < 200 else keys(text[:200]), []).append(row)
+                cells.setdefault(text, []).append(row)
+        out: dict[tuple[str, ...], list[int]] = {}
+        for text, rows in cells.items():
+            out.setdefault(keys(text[:200]), []).extend(rows)
         return out
 
     @cached_property
     def postings(self) -> dict[str, set[tuple[str, ...]]]:
-        """Stem of a word -> the cells (as words) that have it."""
+        """Stem of a word -> the cells (as words) that have it. Plain numbers have none: they are not named."""
         out: dict[str, set[tuple[str, ...]]] = {}
-        for key in self.index:
+        for key, rows in self.index.items():
+            if self.is_number and self.numbers[rows[0]] is not None:
+                continue
             for word in key:
                 out.setdefault(stem(word), set()).add(key)
         return out
+
+    @cached_property
+    def sorted_values(self) -> tuple[list[Number], list[int]]:
+        """The column's numbers in order, and the row of each."""
+        pairs = sorted((v, r) for r, v in enumerate(self.values() or ()) if v is not None)
+        return [v for v, _ in pairs], [r for _, r in pairs]
+
+    @cached_property
+    def moments(self) -> dict[str, list[int]]:
+        """Rows by the text of their date, so that each spelling is read once."""
+        out: dict[str, list[int]] = {}
+        for row, text in enumerate(self.texts):
+            if self.dates[row] is not None:
+                out.setdefault(text, []).append(row)
+        return out
+
+    @cached_property
+    def time_order(self) -> list[tuple[float, ...] | None] | None:
+        """A sort key for each row's moment, where all moments state the same fields; else None."""
+        keys_ = [None if d is None else d.order() for d in self.dates]
+        forms = {tuple(x < 0 for x in k) for k in keys_ if k is not None}
+        return keys_ if len(forms) == 1 else None
 
     @cached_property
     def distinct(self) -> int:

@@ -31,6 +31,8 @@ def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], fl
     for chunk in scene.chunks[op.at + 1 : op.at + 3]:
         if chunk.is_plain and chunk.stem in ATTRIBUTES:
             out += [(r, frozenset((chunk.at,)), 0.1) for r in attribute_columns(scene.table, chunk.stem)]
+    if op.low in ("most", "least", "fewest"):
+        out = [o for o in out if o[0].column.is_measure or o[0].column.facet]
     named = [o for o in out if o[1] != {op.at}]
     if len(op.words) == 1 and op.words[0].low in ("most", "least", "highest", "lowest", "best", "worst", "top"):
         out = named or out

@@ -117,12 +117,8 @@ def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tu
     """`more games in A than in B`: how many rows each has."""
     if op.op not in ("more", "less", "same", "twice"):
         return
-    numeric = [
-        c
-        for c in scene.columns
-        if 0 < c.at - op.at <= 2 and any(r.column.is_number and not r.column.is_date for r in c.columns)
-    ]
-    nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_number for r in c.columns) or c in numeric)
+    numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_measure for r in c.columns)]
+    nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns) or c in numeric)
     nouns |= {c.at for c in scene.chunks[op.at + 1 : op.at + 2] if c.is_content}
     for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
         x, y = len(a.rows & selection.rows), len(b.rows & selection.rows)
@@ -188,9 +184,7 @@ def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
 
 def _same_counts(scene: Scene, op: Chunk, mention: Mention) -> Iterator[Reading]:
     """`A and B have the same number of X`: rows of each, or a number each has."""
-    numeric = [
-        r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_number and not r.column.is_date
-    ]
+    numeric = [r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_measure]
     nouns = frozenset(c.at for c in scene.columns if c.at > op.at)
     for cond in mention.options:
         sizes: list[Number | When | None] = [len(m & scene.body) for m in cond.members]

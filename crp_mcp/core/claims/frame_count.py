@@ -296,7 +296,7 @@ def _numbered(chunk: Chunk) -> bool:
 
 
 def _numeric(chunk: Chunk) -> bool:
-    return all(r.column.is_number and not r.column.is_date for r in chunk.columns)
+    return all(r.column.is_measure for r in chunk.columns)
 
 
 def _row_noun(scene: Scene, chunk: Chunk) -> bool:

@@ -95,7 +95,7 @@ def _top(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 top = {r for r in ranked if _as_good(values[r], edge, op.op)}
                 for cond in subject.options:
                     holds = all(top & m for m in cond.members)
-                    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+                    nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
                     used = selection.used | subject.chunks | named | nouns | {op.at, number.at}
                     sql = (
                         f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(ref.column.name)}"

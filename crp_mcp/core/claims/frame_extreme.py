@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from .bind import options
 from .dates import When, compare
 from .document import Column
-from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, aggregates, order_values, ranges, ranges_by_between, show, targets
+from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, aggregates, ranges, ranges_by_between, show, targets
 from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk
@@ -26,7 +26,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
     for chunk in scene.chunks:
         if chunk.at and scene.chunks[chunk.at - 1].ordinal and chunk.op in ("max", "min"):
             continue
-        if chunk.op in ("max", "min"):
+        if chunk.op in ("max", "min") and not bare_most(scene, chunk):
             yield from _superlative(scene, chunk, chunk.op)
         elif chunk.op in ("more", "less") and _than_any(scene):
             yield from _superlative(scene, chunk, "max" if chunk.op == "more" else "min")
@@ -36,6 +36,12 @@ def readings(scene: Scene) -> Iterator[Reading]:
             yield from ranges(scene, chunk)
     if not any(c.op for c in scene.chunks if c.op not in ("sum", "not", "both")):
         yield from ranges_by_between(scene)
+
+
+def bare_most(scene: Scene, op: Chunk) -> bool:
+    """A bare `most` before its noun: more than half of them (`the most` is another thing)."""
+    lead = scene.chunks[op.at - 1].low if op.at else ""
+    return op.low == "most" and lead not in ("the", "has", "have", "had", "'s", "is", "was")
 
 
 def _than_any(scene: Scene) -> frozenset[int]:
@@ -52,28 +58,43 @@ def _than_any(scene: Scene) -> frozenset[int]:
 
 def extreme_rows(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], Number | When | None]:
     """Rows that hold a column's extreme among `rows`, and the extreme itself."""
-    values = order_values(column)
-    best: Number | When | None = None
+    if column.values() is None:
+        return _extreme_moments(column, rows, direction)
+    values, order = column.sorted_values
+    best: Number | None = None
     held: list[int] = []
-    for row in rows:
-        value = values[row]
-        if value is None:
-            continue
-        order = 1 if best is None else _cmp(value, best)
-        if order is None:
-            continue
-        order = order if direction == "max" else (-order if best is not None else 1)
-        if order > 0:
-            best, held = value, [row]
-        elif order == 0:
-            held.append(row)
+    for at in reversed(range(len(values))) if direction == "max" else range(len(values)):
+        if best is not None and values[at] != best:
+            break
+        if order[at] in rows:
+            best = values[at]
+            held.append(order[at])
     return frozenset(held), best
 
 
-def _cmp(a: Number | When, b: Number | When) -> int | None:
-    if isinstance(a, When) or isinstance(b, When):
-        return compare(a, b) if isinstance(a, When) and isinstance(b, When) else None
-    return (a > b) - (a < b)
+def _extreme_moments(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], When | None]:
+    """The same for dates, where they all state the same fields or can be told apart in time."""
+    order = column.time_order
+    if order is not None:
+        keys = [(k, r) for r in rows if (k := order[r]) is not None]
+        if not keys:
+            return frozenset(), None
+        edge = max(keys)[0] if direction == "max" else min(keys)[0]
+        held = frozenset(r for k, r in keys if k == edge)
+        return held, column.dates[next(iter(held))]
+    best: When | None = None
+    found: list[int] = []
+    for row in sorted(rows):
+        moment = column.dates[row]
+        step = 1 if best is None else (compare(moment, best) if moment is not None else None)
+        if moment is None or step is None:
+            continue
+        step = step if direction == "max" or best is None else -step
+        if step > 0:
+            best, found = moment, [row]
+        elif step == 0:
+            found.append(row)
+    return frozenset(found), best
 
 
 def _directions(column: Column, op: Chunk, direction: str) -> list[str]:

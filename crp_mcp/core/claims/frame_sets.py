@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .bind import ways
+from .frame_extreme import bare_most
 from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk
@@ -39,7 +40,7 @@ def _only(scene: Scene) -> Iterator[Reading]:
     only = scene.parse.ops("only")[0].at
     nots = scene.nots
     negated = bool(nots)
-    nouns = {c.at for c in scene.columns if 0 < c.at - only <= 3 and not any(r.column.is_number for r in c.columns)}
+    nouns = {c.at for c in scene.columns if 0 < c.at - only <= 3 and not any(r.column.is_measure for r in c.columns)}
     small = {c.at for c in scene.numbers if c.at == only + 1 and c.qty and c.qty.value == 1}
     for i in _subjects(scene, only):
         subject = scene.mentions[i]
@@ -89,7 +90,7 @@ def _all(scene: Scene) -> Iterator[Reading]:
     nouns = {
         c.at
         for c in scene.columns
-        if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_number for r in c.columns)
+        if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_measure for r in c.columns)
     }
     nouns |= {c.at for c in scene.chunks if c.is_content and any(0 < c.at - o <= 3 for o in ops)}
     numbers = [c for c in scene.numbers if c.qty and any(0 < c.at - o <= 2 for o in ops)]
@@ -129,7 +130,7 @@ def _and(domain: Selection) -> str:
 def _every_value(scene: Scene) -> Iterator[Reading]:
     """`each X has N of Y`, `all X were N Y`: every row has the value."""
     ops = {c.at for c in scene.parse.ops("each", "all", "sum")}
-    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     for domain in scene.combine(scene.mentions):
         for conds, used, cost in ways(scene, scene.numbers):
             if not domain.rows or conds[0].column in domain.columns:
@@ -154,7 +155,7 @@ def _none(scene: Scene) -> Iterator[Reading]:
     if not scene.mentions:
         return
     ops = {c.at for c in scene.parse.ops("none")}
-    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     for selection in scene.combine(scene.mentions):
         if not selection.conds:
             continue
@@ -173,19 +174,14 @@ def _none(scene: Scene) -> Iterator[Reading]:
 
 
 def _most(scene: Scene) -> list[Chunk]:
-    """A bare `most` before its noun: more than half of them (`the most` is another thing)."""
-    return [
-        c
-        for c in scene.parse.ops("max")
-        if c.low == "most" and (c.at == 0 or scene.chunks[c.at - 1].low not in ("the", "has", "have", "had", "'s"))
-    ]
+    return [c for c in scene.parse.ops("max") if bare_most(scene, c)]
 
 
 def _share(scene: Scene) -> Iterator[Reading]:
     """`most of X are C`, `80 % of X are C`, `more than half`."""
     words = scene.parse.ops("mostof", "half", "fewof") + _most(scene)
     numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%"]
-    nouns = {c.at for c in scene.columns if not any(r.column.is_number for r in c.columns)}
+    nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     nouns |= {c.at for c in scene.chunks if c.is_content and any(c.at - w.at == 1 for w in words)}
     for which, said in _splits(scene):
         for domain in scene.combine(which):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,8 +35,13 @@ def read_document(
 
 
 def _json(payload: bytes) -> Any:
+    """A JSON value with plain numbers (whole ones exact), or None."""
     try:
-        return load_json(payload)
+        return json.loads(payload, parse_constant=str)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return plain(load_json(payload))
     except NotJson:
         return None
 
@@ -56,7 +62,7 @@ def _of_result(result: Mapping[str, Any], is_error: bool) -> Document:
     found = [read_document(t.encode("utf-8", "surrogatepass"), is_error=failed) for t in texts]
     structured = result.get("structuredContent")
     if structured not in (None, {}) and not any(t.kind != "record" for d in found for t in d.tables):
-        read = read_tree(plain(structured))
+        read = read_tree(structured)
         found = [read, *found] if read.tables and not _same(structured, texts) else found or [read]
     if not found:
         return Document(is_error=failed, is_empty=not blocks, kind="empty")
@@ -103,7 +109,7 @@ def _joined(found: list[Document]) -> Document:
 def _of_text(payload: bytes, value: Any, is_error: bool, shape: Shape | None) -> Document:
     shape = shape if shape is not None else read_shape(payload, is_error=is_error)
     if value is not None:
-        return _with_shape(read_tree(plain(value)), shape)
+        return _with_shape(read_tree(value), shape)
     text = decode_bytes(payload, find_encoding(payload))
     if shape.source == "ndjson":
         return _with_shape(read_tree(list(_lines(text))), shape)
@@ -121,7 +127,7 @@ def _lines(text: str) -> Iterator[Any]:
     for line in text.splitlines():
         value = _json(line.encode("utf-8", "surrogatepass"))
         if isinstance(value, dict | list):
-            yield plain(value)
+            yield value
 
 
 def _inside(text: str) -> Any:
@@ -129,7 +135,7 @@ def _inside(text: str) -> Any:
     if len(text) > _PROSE_LIMIT:
         return None
     if (spelled := python_to_json(text.strip())) is not None and (value := _json(spelled.encode())) is not None:
-        return plain(value)
+        return value
     found = find_embedded(text)
     return plain(found.value) if found is not None else None
 

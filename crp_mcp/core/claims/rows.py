@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
 
 from .dates import When, matches
 from .document import Column
@@ -19,9 +19,27 @@ def literal(value: object) -> str:
     return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
 
 
-def number_rows(values: Sequence[Number | None], qty: Quantity) -> frozenset[int]:
-    """Rows whose number bears out the quantity."""
-    return frozenset(r for r, n in enumerate(values) if n is not None and agrees(qty, n))
+def number_rows(column: Column, qty: Quantity) -> frozenset[int]:
+    """Rows whose number bears out the quantity: only those near enough are looked at."""
+    values, rows = column.sorted_values
+    if qty.compare == "eq":
+        reach = max(abs(qty.value) * 0.1, qty.step, 1)
+        first, last = bisect_left(values, qty.value - reach), bisect_right(values, qty.value + reach)
+    elif qty.compare in ("gt", "ge"):
+        first, last = bisect_left(values, qty.value), len(values)
+    elif qty.compare in ("lt", "le"):
+        first, last = 0, bisect_right(values, qty.value)
+    else:
+        first, last = 0, len(values)
+    found: set[int] = set()
+    known: dict[Number, bool] = {}
+    for at in range(first, last):
+        value = values[at]
+        if value not in known:
+            known[value] = bool(agrees(qty, value))
+        if known[value]:
+            found.add(rows[at])
+    return frozenset(found)
 
 
 def number_sql(column: Column, qty: Quantity) -> str:
@@ -33,13 +51,17 @@ def number_sql(column: Column, qty: Quantity) -> str:
 
 def date_rows(column: Column, when: When, *, embedded: bool = False) -> frozenset[int] | None:
     """Rows of a date column inside what was stated; None when they have no field in common."""
-    found, known = set(), False
-    cells = column.embedded_dates if embedded and not any(column.dates) else [(d,) if d else () for d in column.dates]
-    for row, cell in enumerate(cells):
-        hits = [matches(when, d) for d in cell]
+    if embedded and not any(column.dates):
+        groups = [(list(dates), [row]) for row, dates in enumerate(column.embedded_dates)]
+    else:
+        groups = [([d], rows) for rows in column.moments.values() if (d := column.dates[rows[0]]) is not None]
+    found: set[int] = set()
+    known = False
+    for dates, rows in groups:
+        hits = [matches(when, d) for d in dates]
         known = known or any(h is not None for h in hits)
         if any(hits):
-            found.add(row)
+            found.update(rows)
     return frozenset(found) if known else None
 
 

@@ -54,7 +54,7 @@ def read_tree(value: Any, *, name: str = "") -> Document:
     walk.visit(value, name, 0)
     tables = [t for t in walk.tables if t.columns or t.kind == "list"]
     scalars = tuple(walk.scalars)
-    root = value if isinstance(value, Mapping) else {}
+    root = value if isinstance(value, dict) else {}
     error = error_of(value)
     empty = value in ([], {}, "", None) or (
         not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record")
@@ -79,9 +79,9 @@ class _Walk:
             return
         if isinstance(value, str) and (inner := decode(value)) is not None:
             value = inner
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             self._mapping(value, path, depth)
-        elif isinstance(value, Sequence) and not isinstance(value, str):
+        elif isinstance(value, list):
             self._sequence(value, path, depth, {})
         else:
             self._scalar(path, value)
@@ -116,7 +116,7 @@ class _Walk:
         for key, member in value.items():
             inner = decode(member) if isinstance(member, str) else member
             where = f"{path}.{key}".strip(".")
-            if isinstance(inner, Mapping):
+            if isinstance(inner, dict):
                 if inner is member:
                     inner = self._take_grid(inner, where)
                     self._children(inner, where, depth + 1, inner)
@@ -124,7 +124,7 @@ class _Walk:
                         self.tables.append(table)
                 else:
                     self.visit(inner, where, depth + 1)
-            elif isinstance(inner, Sequence) and not isinstance(inner, str):
+            elif isinstance(inner, list):
                 self._sequence(inner, where, depth + 1, owner)
 
     def _sequence(self, value: Sequence[Any], path: str, depth: int, owner: Mapping[str, Any]) -> None:
@@ -135,11 +135,11 @@ class _Walk:
         decoded = [d if isinstance(v, str) and (d := decode(v)) is not None else v for v in value[:1]]
         if decoded[0] is not value[0]:
             value = [d if isinstance(v, str) and (d := decode(v)) is not None else v for v in value]
-        objects = [v for v in value if isinstance(v, Mapping)]
+        objects = [v for v in value if isinstance(v, dict)]
         lists = [v for v in value if isinstance(v, list)]
         if objects and len(objects) >= 0.8 * len(value):
             self._rows(objects, path, depth, owner)
-        elif lists and all(isinstance(x, Mapping) for inner in lists for x in inner):
+        elif lists and all(isinstance(x, dict) for inner in lists for x in inner):
             self._rows([x for inner in lists for x in inner], path, depth, owner)
         elif not objects and not lists:
             self.tables.append(
@@ -160,11 +160,12 @@ class _Walk:
                 make_table([f"column {i + 1}" for i in range(width)], lists, path=path, name=_leaf(path))
             )
 
-    def _rows(self, objects: list[Mapping[str, Any]], path: str, depth: int, owner: Mapping[str, Any]) -> None:
+    def _rows(self, objects: Sequence[Mapping[str, Any]], path: str, depth: int, owner: Mapping[str, Any]) -> None:
         flat = [dict(flatten(o)) for o in objects]
         columns: dict[str, None] = {}
         for row in flat:
-            columns.update(dict.fromkeys(row))
+            if not row.keys() <= columns.keys():
+                columns.update(dict.fromkeys(row))
         rows = [[row.get(c) for c in columns] for row in flat]
         self.tables.append(
             make_table(
@@ -172,27 +173,38 @@ class _Walk:
             )
         )
         nested: dict[str, list[Any]] = {}
-        for item in objects:
-            for key, member in item.items():
-                if isinstance(member, list) and member and isinstance(member[0], Mapping):
+        holders = [
+            k
+            for k in dict.fromkeys(k for o in objects[:2000] for k in o)
+            if any(isinstance(o.get(k), list) for o in objects)
+        ]
+        for key in holders:
+            for item in objects:
+                member = item.get(key)
+                if isinstance(member, list) and member and isinstance(member[0], dict):
                     nested.setdefault(key, []).extend(member)
         for key, members in nested.items():
             if depth < 4 and len(self.tables) < MAX_TABLES:
-                self._rows([m for m in members if isinstance(m, Mapping)], f"{path}.{key}".strip("."), depth + 1, {})
+                self._rows([m for m in members if isinstance(m, dict)], f"{path}.{key}".strip("."), depth + 1, {})
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """(dotted key, scalar) of an object; a list of scalars becomes one joined text, other lists are left out."""
     for key, member in value.items():
-        name = f"{prefix}{key}"
-        if isinstance(member, Mapping):
+        if isinstance(member, str):
+            if not (member[:1] in _OPENERS and decode(member) is not None):
+                yield f"{prefix}{key}", member
+        elif isinstance(member, dict):
             if depth < 5:
-                yield from flatten(member, f"{name}.", depth + 1)
+                yield from flatten(member, f"{prefix}{key}.", depth + 1)
         elif isinstance(member, list):
-            if all(not isinstance(m, Mapping | list) for m in member):
-                yield name, ", ".join("" if m is None else str(m) for m in member)
-        elif not (isinstance(member, str) and decode(member) is not None):
-            yield name, member
+            if all(not isinstance(m, dict | list) for m in member):
+                yield f"{prefix}{key}", ", ".join("" if m is None else str(m) for m in member)
+        else:
+            yield f"{prefix}{key}", member
+
+
+_OPENERS = frozenset("[{ \n\t\r")
 
 
 def _leaf(path: str) -> str:
@@ -206,9 +218,7 @@ def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] 
         columns = value.get(lower.get(ckey, ""))
         if not isinstance(columns, list) or not columns:
             continue
-        names = [
-            str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, Mapping) else c) for c in columns
-        ]
+        names = [str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, dict) else c) for c in columns]
         for rkey in _ROW_KEYS:
             rows = value.get(lower.get(rkey, ""))
             if isinstance(rows, list) and rows and all(isinstance(r, list) for r in rows):
@@ -227,7 +237,7 @@ def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] 
 
 def _keyed(value: Mapping[str, Any], path: str) -> Table | None:
     """An object of at least three alike objects: a table with the member names as its first column."""
-    if len(value) < 3 or not all(isinstance(v, Mapping) and v for v in value.values()):
+    if len(value) < 3 or not all(isinstance(v, dict) and v for v in value.values()):
         return None
     shapes = [frozenset(v) for v in value.values()]
     if sum(s == shapes[0] for s in shapes) < 0.7 * len(shapes):
@@ -244,7 +254,7 @@ def _by_columns(value: Mapping[str, Any], path: str) -> Table | None:
     lists = {k: v for k, v in value.items() if isinstance(v, list) and len(v) > 1}
     if len(lists) < 2 or len(lists) < len(value) - 2 or len({len(v) for v in lists.values()}) != 1:
         return None
-    if any(isinstance(x, Mapping | list) for v in lists.values() for x in v):
+    if any(isinstance(x, dict | list) for v in lists.values() for x in v):
         return None
     return make_table(list(lists), list(zip(*lists.values(), strict=True)), path=path, name=_leaf(path))
 
@@ -255,7 +265,7 @@ def _total_of(owner: Mapping[str, Any]) -> int | None:
         *(
             v
             for k, v in owner.items()
-            if isinstance(v, Mapping) and k in ("meta", "metadata", "pagination", "page_info", "paging")
+            if isinstance(v, dict) and k in ("meta", "metadata", "pagination", "page_info", "paging")
         ),
     ):
         for key, value in holder.items():

@@ -109,7 +109,9 @@ def rejoin(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def keys(text: str) -> tuple[str, ...]:
-    """A cell or phrase as the words and numbers it is compared by."""
+    """A cell or phrase as the words and numbers it is compared by: the folded words of `tokens`, marks left out."""
+    if text.isascii() and not any(c in text for c in ",.[<*_"):
+        return tuple(w.lower() for w in _TOKEN.findall(text) if w[0].isalnum())
     return tuple(t.low for t in tokens(clean(text)) if t.low[0].isalnum())
 
 
