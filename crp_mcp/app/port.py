@@ -38,7 +38,7 @@ class Port:
         self._tools = tools
         self._registry: LiveRegistry | None = None
         self._problem: str | None = None
-        self._worker = WorkerClient([sys.executable, "-m", "crp_mcp.app.worker", settings.to_text()])
+        self._worker = WorkerClient([sys.executable, "-P", "-m", "crp_mcp.app.worker", settings.to_text()])
 
     async def close(self) -> None:
         """End the worker."""

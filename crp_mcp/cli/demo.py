@@ -66,8 +66,8 @@ async def _run(options: argparse.Namespace, store: str) -> int:
 
     from crp_mcp.tokens import open_counter
 
-    upstream = options.upstream or [sys.executable, "-m", "crp_mcp.cli.demo_server"]
-    ours = [sys.executable, "-m", "crp_mcp", "serve", "--store", store, "--", *upstream]
+    upstream = options.upstream or [sys.executable, "-P", "-m", "crp_mcp.cli.demo_server"]
+    ours = [sys.executable, "-P", "-m", "crp_mcp", "serve", "--store", store, "--", *upstream]
     counter = await anyio.to_thread.run_sync(open_counter)
     direct_to, through = (
         StdioServerParameters(command=argv[0], args=list(argv[1:]), env=dict(os.environ)) for argv in (upstream, ours)

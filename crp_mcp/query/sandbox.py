@@ -30,7 +30,7 @@ class _Child:
     def __init__(self) -> None:
         env = {name: os.environ[name] for name in _KEPT_ENV if name in os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "crp_mcp.query.child"],
+            [sys.executable, "-P", "-m", "crp_mcp.query.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -197,3 +197,11 @@ def test_an_unknown_request_is_answered_under_its_number(tmp_path: Path) -> None
         assert frame[0]["id"] == 7
         assert frame[0]["code"] == "BAD_REQUEST"
         assert process.wait(20) == 0
+
+
+def test_files_of_the_project_do_not_become_our_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host starts us in the user's project: a secrets.py or orjson.py there is none of ours."""
+    for name in ("secrets", "orjson", "queue", "crp_mcp"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the project')\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(lambda made: made.capture(captured(), raw("ok 42")), tmp_path) is None
