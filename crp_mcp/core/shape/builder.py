@@ -79,7 +79,7 @@ def open_text(head: bytes, is_error: bool = False) -> _Stream:
         return _BinaryStream(encoding.binary)
     if is_error:
         return _ErrorStream(encoding)
-    if encoding.codec == "utf-8" and encoding.mark in (None, "utf-8-bom"):
+    if encoding.is_utf8:
         body = head[encoding.skip :]
         stream = _open_utf8(body, encoding)
         if stream is not None:

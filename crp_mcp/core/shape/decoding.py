@@ -42,6 +42,11 @@ class Encoding:
     """`utf-8-bom`, `utf-16-le`, `latin-1`, …; None for plain UTF-8."""
     binary: str | None = None
 
+    @property
+    def is_utf8(self) -> bool:
+        """Plain UTF-8, with or without a byte order mark."""
+        return self.codec == "utf-8" and self.mark in (None, "utf-8-bom")
+
 
 def find_encoding(head: bytes, *, whole: bool = True) -> Encoding:
     """Decide by the beginning of the payload (`whole`: it is all of it)."""

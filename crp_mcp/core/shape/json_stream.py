@@ -16,8 +16,10 @@ from .cells import NotJson, load_json, scan_json
 from .lists import ListCollector, ListFacts
 from .typed_rows import BlockLiterals, GivenLiterals, RowForm, decode_block, with_floats
 
-BLOCK = 262_144
-"""Bytes of a list decoded at a time."""
+BLOCK = 65_536
+"""Bytes of a list decoded at a time: below the size from which memory is fetched anew for every block."""
+_STRIDE = 262_144
+"""Bytes between two places in the index."""
 _FIRST_BLOCK = 16_384
 """The first block is small: it is where the form of the rows is learnt."""
 _SMALL = 4_096
@@ -32,7 +34,12 @@ _GOES_ON = re.compile(r"[0-9.eE+-]*\Z")
 """Nothing follows, or what may be the rest of a number."""
 _KEY = re.compile(rb'"([ !#-\[\]-~]{0,200})"[ \t\r\n]*:')
 _OPENERS = b'"{['
-_BODY = re.compile(rb'(?:[^"\\]++|\\.)*+', re.S)
+_UNFINISHED = re.compile(
+    r"[\s,:\"]*(?:-?[0-9.eE+-]*|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-?I[nfity]{0,6}"
+    r"|[bfnrt\"\\/]|\\?u?[0-9a-fA-F]{0,4}(?:\\u?[0-9a-fA-F]{0,4})?)\s*\Z"
+)
+"""What may be the beginning of a word, a number or an escape."""
+_BODY = re.compile(rb'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.S)
 _HIGH_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 _Steps = Generator[None, None, Any]
@@ -308,7 +315,7 @@ class JsonReader:
         if (yield from self._space()) == 0x5D:
             self._pos += 1
             return []
-        taken.index.append((0, self._base + self._pos))
+        taken.mark(self._base + self._pos)
         pattern = yield from self._pattern()
         room = _FIRST_BLOCK
         try:
@@ -319,7 +326,7 @@ class JsonReader:
                 elif (yield from self._items(taken, BLOCK)):
                     return taken.result(cut=False)
                 else:
-                    taken.index.append((taken.count, self._base + self._pos))
+                    taken.mark(self._base + self._pos)
         except _Cut:
             raise _Cut(taken.result(cut=True)) from None
         except JsonBroken as broken:
@@ -347,11 +354,12 @@ class JsonReader:
         cut = self._buffer.rfind(seam, self._pos, limit)
         if cut <= self._pos:
             return False
-        chunk = bytes(self._buffer[self._pos : cut])
+        with memoryview(self._buffer) as view:
+            chunk = bytes(view[self._pos : cut])
         if not taken.block(chunk):
             return False
         self._pos = cut + gap
-        taken.index.append((taken.count, self._base + self._pos))
+        taken.mark(self._base + self._pos)
         return True
 
     def _items(self, taken: _Taken, most: int) -> Generator[None, None, bool]:
@@ -423,7 +431,13 @@ class _Taken:
         self.index: list[tuple[int, int]] = []
         self.plain: list[Any] | None = []
         self.count = 0
-        self._form = RowForm()
+        # Rows that stand under `node` are taken out one by one.
+        self._form = RowForm(0) if name == "edges" else RowForm()
+
+    def mark(self, offset: int) -> None:
+        """The next item begins at this byte."""
+        if not self.index or offset - self.index[-1][1] >= _STRIDE:
+            self.index.append((self.count, offset))
 
     def items(self, items: list[Any]) -> None:
         """Items read one by one."""
@@ -480,7 +494,7 @@ def _runs_out(error: ValueError, text: str) -> bool:
     """Whether the text merely ended too early."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    return error.msg.startswith("Unterminated string") or error.pos >= len(text) - 12
+    return error.msg.startswith("Unterminated string") or _UNFINISHED.match(text, error.pos) is not None
 
 
 def _rest(text: str, first: int) -> Any:

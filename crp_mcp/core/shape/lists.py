@@ -129,10 +129,14 @@ class ListCollector:
             self._take_as = self._choose(batch)
             self._head = [self._plain(item, at) for at, item in enumerate(batch[: EDGE + 1])]
         self._tail = [*self._tail, *batch[-EDGE:]][-EDGE:]
-        if len(set(map(type, batch))) == 1:
-            self._kinds[_kind(batch[0])] += len(batch)
-        else:
+        kinds = set(map(type, batch))
+        if len(kinds) > 1:
             self._kinds.update(map(_kind, batch))
+        elif kinds:
+            self._kinds[_kind(batch[0])] += len(batch)
+            if self._form is not None and issubclass(kinds.pop(), Row) and self._take_as == self._take_objects:
+                self._stats.feed_columns(self._form.names, self._form.columns(batch), literal)
+                return
         self._take_as(batch, literal)
 
     def _plain(self, item: Any, at: int) -> Any:
@@ -159,8 +163,7 @@ class ListCollector:
         if self.node:
             batch = [item.get("node") if isinstance(item, dict) else None for item in batch]
         start = 0
-        runs = groupby(batch, _is_struct) if len(set(map(type, batch))) > 1 else [(_is_struct(batch[0]), batch)]
-        for structs, run in runs:
+        for structs, run in groupby(batch, _is_struct):
             rows = list(run)
             find = literal if not start or literal is None else _later(literal, start)
             if structs and self._form is not None:

@@ -38,13 +38,20 @@ _CUT = "cut at the end"
 
 def read_text(data: bytes, is_error: bool = False) -> Shape:
     """The shape of one text payload; `is_error`: the result it came in says that it failed."""
-    encoding = find_encoding(data)
+    whole = len(data) <= _SMALL_JSON
+    encoding = find_encoding(data[:_SMALL_JSON], whole=whole)
     if encoding.binary:
         return Shape(Kind.BINARY, "binary", text={"mime": encoding.binary, "bytes": len(data)})
+    shape = None
+    if encoding.is_utf8 and not is_error:
+        shape = _as_data(data[encoding.skip :], 0)
+    if shape is None and not whole:
+        encoding = find_encoding(data)
     if is_error:
         return failed_text(decode(data, encoding))
-    if encoding.codec == "utf-8" and encoding.mark in (None, "utf-8-bom"):
-        shape = shape_body(data[encoding.skip :])
+    if shape is None and encoding.is_utf8:
+        shape = _as_other(data[encoding.skip :], 0)
+    if shape is not None:
         shape = _moved(shape, encoding.skip) if encoding.skip else shape
     else:
         shape = shape_text(decode(data, encoding))
@@ -82,14 +89,21 @@ def shape_text(text: str, depth: int = 0) -> Shape:
 
 def shape_body(body: bytes, depth: int = 0) -> Shape:
     """The shape of UTF-8 text."""
+    return _as_data(body, depth) or _as_other(body, depth)
+
+
+def _as_data(body: bytes, depth: int) -> Shape | None:
+    """What can be told from the bytes as they are: nothing at all, JSON, JSON lines."""
     bare = body.strip(b" \t\r\n\f\v\x00")
     if not bare:
         return Shape(Kind.EMPTY, "text", rows=0)
     shape = _as_json(body, bare, depth)
-    if shape is not None:
-        return shape
-    if looks_like_lines(body[: 4 * _SMALL_JSON], whole=len(body) <= 4 * _SMALL_JSON):
+    if shape is None and looks_like_lines(body[: 4 * _SMALL_JSON], whole=len(body) <= 4 * _SMALL_JSON):
         return _as_lines(body)
+    return shape
+
+
+def _as_other(body: bytes, depth: int) -> Shape:
     text = body.decode("utf-8", "replace")
     return _as_python(text, depth) or _as_text(text, text.strip("\ufeff \t\r\n\f\v\x00"), depth)
 

@@ -29,20 +29,21 @@ class Row(msgspec.Struct):
 class RowForm:
     """Learns the form of the rows from blocks that were decoded the plain way."""
 
-    def __init__(self) -> None:
+    def __init__(self, lessons: int = _MOST_LESSONS) -> None:
+        """`lessons`: how often it may learn anew; with 0 nothing is ever decoded this way."""
         self.names: tuple[str, ...] = ()
+        self._left = lessons
         self._types: list[set[type]] = []
         self._nested: list[int] = []
         self.kinds: list[type | None] = []
         """By column, the type that every cell of a decoded row has; None where there are several."""
         self._decode: Callable[[bytes], list[Any]] | None = None
-        self._lessons = 0
 
     def learn(self, items: Sequence[Any]) -> None:
         """See these rows too; give up for good where their keys differ."""
-        self._lessons += 1
+        self._left -= 1
         self._decode = None
-        if self._lessons > _MOST_LESSONS or not items or not isinstance(items[0], dict):
+        if self._left < 0 or not items or not isinstance(items[0], dict):
             return
         names = self.names or tuple(items[0])
         wanted = set(names)
@@ -51,7 +52,7 @@ class RowForm:
             or len(names) > _MOST_COLUMNS
             or any(type(item) is not dict or item.keys() != wanted for item in items)
         ):
-            self._lessons = _MOST_LESSONS
+            self._left = 0
             return
         if not self.names:
             self.names, self._types = names, [set() for _ in names]
