@@ -15,6 +15,11 @@ COMMANDS = {
     "demo": "show on real data what a host would have got, and what it gets",
     "summarise": "print the summary a host would get for a file",
     "scratch": "list, get, pin, unpin, export and count what is stored",
+    "audit": "verify, export or sign the record of everything that happened",
+    "receipt": "show, verify or prove a compaction receipt",
+    "purge": "erase stored results and everything made from them",
+    "sweep": "purge what is past its retention, and finish erasures that had to wait",
+    "keys": "list, rotate, export or trust signing keys",
     "doctor": "check store, keys, configuration and upstream servers",
 }
 USAGE = 2

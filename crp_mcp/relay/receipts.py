@@ -68,9 +68,7 @@ class Receipts:
             leaves=leaves,
             output_hash=output_hash,
         )
-        named = [found.receipt.digest, found.receipt.output_hash]
-        named += [item.digest for item in found.items or ()]
-        buried = self.store.ask(erase.is_buried, named)
+        buried = self.buried(found)
         if buried:
             verify(
                 body,
@@ -82,6 +80,11 @@ class Receipts:
                 tombstoned=buried,
             )
         return found
+
+    def buried(self, found: VerifiedReceipt) -> frozenset[str]:
+        """What a receipt names, itself included, that an erasure here has put out of force."""
+        named = [found.receipt.digest, found.receipt.output_hash, *(item.digest for item in found.items or ())]
+        return self.store.ask(erase.is_buried, named)
 
     def refuse(self, received: bytes, reason: str, scope: Scope) -> None:
         """Keep a signed rejection, and the record of it. Never what was received."""
