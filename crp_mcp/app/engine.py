@@ -36,6 +36,7 @@ from crp_mcp.relay.service import Counter, Job, Outcome, Service
 from crp_mcp.relay.spooled import read_spooled
 from crp_mcp.store import SqliteStore, open_store
 
+from .memory import give_back
 from .settings import Settings
 
 SWEEP_EVERY = 600.0
@@ -58,6 +59,7 @@ class LazyCounter:
                     from crp_mcp.tokens import open_counter
 
                     self._counter = open_counter()
+                    give_back()
         return self._counter
 
 

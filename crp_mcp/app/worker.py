@@ -19,6 +19,7 @@ from crp_mcp.errors import CrpError
 from crp_mcp.log import log
 from crp_mcp.relay.frames import BadFrame, encode_frame, read_frame
 
+from .memory import give_back
 from .settings import Settings
 
 LARGE = 2 << 20
@@ -80,6 +81,8 @@ class Worker:
         self._send(reply, out)
         if follow_up is not None:
             self._large.submit(self._later, follow_up)
+        if header.get("spool"):
+            self._large.submit(give_back)
         self._upkeep()
 
     def _opened(self) -> Any:
