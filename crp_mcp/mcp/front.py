@@ -135,12 +135,17 @@ def _core(specs: Sequence[UpstreamSpec], relay: RelayPort, in_place: bool) -> Pr
     return Aggregate(rules, own_side(relay))
 
 
+def feeds_interface(definition: Mapping[str, Any] | None) -> bool:
+    """Whether a tool's results are shown by a user interface of its server's (MCP Apps), which needs them whole."""
+    meta = definition.get("_meta") if definition else None
+    return isinstance(meta, dict) and any(name == "ui" or str(name).startswith("ui/") for name in meta)
+
+
 def own_side(relay: RelayPort) -> OwnSide:
     """The relay as the core sees it."""
 
     def may_replace(server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
-        meta = definition.get("_meta") if definition else None
-        return not (isinstance(meta, dict) and "ui" in meta) and not relay.policy(server, tool, definition).passthrough
+        return not feeds_interface(definition) and not relay.policy(server, tool, definition).passthrough
 
     return OwnSide(
         relay.instructions,

@@ -36,8 +36,12 @@ def is_watchable(fd: int) -> bool:
     """Whether the loop can wait for this descriptor, and nobody else minds that it does not block any more."""
     if os.name == "nt" or os.isatty(fd):
         return False
-    mode = os.fstat(fd).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    about = os.fstat(fd)
+    with contextlib.suppress(OSError):
+        if os.path.samestat(about, os.fstat(2)):
+            # Standard error goes the same way, and what writes there, our servers too, counts on it to block.
+            return False
+    return stat.S_ISFIFO(about.st_mode) or stat.S_ISSOCK(about.st_mode)
 
 
 def open_source(fd: int, deliver: Callable[[bytes], None]) -> Source:
@@ -54,6 +58,7 @@ class WatchedSource:
         self._loop = asyncio.get_running_loop()
         self._reading = False
         self._open = True
+        self._at_end = False
         os.set_blocking(fd, False)
         self.resume()
 
@@ -67,6 +72,7 @@ class WatchedSource:
             chunk = b""
         if not chunk:
             self.pause()
+            self._at_end = True
         self._deliver(chunk)
 
     def drain(self) -> None:
@@ -86,7 +92,7 @@ class WatchedSource:
             self._loop.remove_reader(self._fd)
 
     def resume(self) -> None:
-        if self._open and not self._reading:
+        if self._open and not self._reading and not self._at_end:
             self._reading = True
             self._loop.add_reader(self._fd, self._readable)
 

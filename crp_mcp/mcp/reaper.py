@@ -69,7 +69,11 @@ class Reaper:
             os.close(self._pipe)
             self._pipe = None
         if self._process is not None:
-            self._process.wait()
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
     def _tell(self, line: str) -> None:
         if self._pipe is None:

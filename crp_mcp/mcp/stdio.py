@@ -9,6 +9,7 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.wire.answers import dump
@@ -50,6 +51,7 @@ HOST_QUEUE = 8 * 1024 * 1024
 SERVER_QUEUE = 32 * 1024 * 1024
 """Bytes that may wait for one server in memory before the host's messages are left in its pipe."""
 TICK_SECONDS = 0.25
+PRELOAD_SECONDS = 0.3
 SETTLE_SECONDS = 2.0
 """How long captures under way may take once the host has gone."""
 
@@ -84,7 +86,7 @@ class Driver:
         self._reaper = front.started.reaper
         self._proxy = front.proxy
         self._connections: dict[str, Connection] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._endings: set[asyncio.Task[None]] = set()
         """Connections being ended: these are always waited for, so that no process is left."""
         self._own_tasks: dict[int, asyncio.Task[None]] = {}
@@ -119,6 +121,8 @@ class Driver:
         self._run(front.left)
         if front.host_ended:
             self._host_sent(b"")
+        # The fast reader of long messages takes a while to load: not when the first of them comes.
+        self._loop.call_later(PRELOAD_SECONDS, lambda: self._spawn(asyncio.to_thread(import_module, "msgspec")))
         code = await self._over
         await self._shut_down()
         return code
@@ -234,8 +238,8 @@ class Driver:
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
-    def _spawn(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self._loop.create_task(work)
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -106,6 +106,7 @@ def test_ids_of_broken_messages() -> None:
     assert b'"real"' in likely_ids(b'{"result":[' + inside + b'tru,"id":"real"}')[:2]
     assert likely_ids(b'{"jsonrpc":"2.0","id":5,"result":{"x":' + inside)[0] == b"5"
     assert likely_ids(b"no id") == ()
+    assert likely_ids(b'{"id":"\\x","result":') == ()
 
 
 def test_text_of_raw_tokens() -> None:

@@ -180,6 +180,26 @@ def test_time_limits() -> None:
     assert play.server("s", result(1, content=[])) == []
 
 
+def test_the_clock_stands_while_the_user_is_asked() -> None:
+    """A question may lie open for long; its answer gives the call its time anew."""
+    play = greeted(Playbook.in_place(idle=10, ceiling=100))
+    play.host(request(1, "tools/call", name="t"))
+    play.server("s", request(9, "elicitation/create"))
+    assert play.wait(60) == []
+    play.host(result(9, action="accept"))
+    assert play.wait(9) == []
+    assert len(play.wait(2)) == 2
+
+
+def test_tokens_of_one_value_are_one_token() -> None:
+    """Progress counts whatever way the server spells the token."""
+    play = greeted(Playbook.in_place(idle=10))
+    play.host(b'{"id":1,"method":"x","params":{"_meta":{"progressToken":"\\u0061\\/"}}}')
+    play.wait(6)
+    play.server("s", note("notifications/progress", progressToken="a/"))
+    assert play.wait(6) == []
+
+
 def test_an_id_is_not_used_twice_at_once() -> None:
     """Neither while a request is under way, nor while its late answer may still come."""
     play = greeted(Playbook.in_place(idle=10))

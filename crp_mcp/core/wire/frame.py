@@ -204,6 +204,9 @@ def spooled_frame(scan: LineScan, source: object, size: int, read: Callable[[int
         span = scan.top.get(name)
         return read(*span) if span and span[1] - span[0] <= SMALL else None
 
+    for name in ("id", "method"):
+        if name in scan.top and token(name) is None:
+            return Malformed(-32600, f"its {name} is longer than any honest one")
     inner = next((scan.inner[name] for name in ("params", "result", "error") if name in scan.inner), {})
     small = {name: read(*span) for name, span in list(inner.items())[:64] if span[1] - span[0] <= SMALL}
     return make_frame(source, size, scan.top, token("id"), token("method"), small=small, inner=inner)
@@ -229,7 +232,18 @@ def likely_ids(line: bytes) -> tuple[bytes, ...]:
     """Tokens that may be a broken message's id: those near its start and its end first. At most 32."""
     head, tail = line[:_EDGE], line[-_EDGE:]
     found = [*_ID.findall(head)[:1], *reversed(_ID.findall(tail)), *_ID.findall(line[: 64 * 1024])]
-    return tuple(dict.fromkeys(found))[:32]
+    return tuple(filter(_is_token, list(dict.fromkeys(found))[:32]))
+
+
+def _is_token(raw: bytes) -> bool:
+    """Whether it can be written into a message of ours."""
+    import json
+
+    try:
+        json.loads(raw)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_answer(line: bytes) -> bool:

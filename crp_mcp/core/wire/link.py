@@ -22,16 +22,21 @@ LATE_SECONDS = 300.0
 """How long an answer that nobody waits for any more is still expected, so that its id is not used again."""
 LONGEST_HOLD = 5.0
 """A request waits this long for a server that may not be restarted yet; if it would be longer, it fails at once."""
+ENDLESS = ("subscriptions/listen", "tasks/result")
+"""Requests that are answered when something ends, whenever that is."""
 BACKOFF = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 STEADY_SECONDS = 30.0
 """A server that ran this long had a good start: the backoff begins anew."""
 
 
 def same_id(raw: bytes) -> bytes:
-    """One spelling for each id, since an answer may spell it in another way than the request did."""
+    """One spelling for each id or token, since the other side may spell it in another way than it was sent."""
     if raw.isdigit() or (raw.isascii() and raw[:1] == b'"' and b"\\" not in raw):
         return raw
-    value = json.loads(raw)
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return raw
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return dump(value)
@@ -91,7 +96,6 @@ class Link:
         edits: Iterable[Edit] = (),
         token: bytes | None = None,
         whole: bool = False,
-        endless: bool = False,
         idle: float | None = None,
     ) -> Pending:
         """Pass a host's request on. The id stays the host's own unless it is taken."""
@@ -100,11 +104,11 @@ class Link:
         if wire_id != frame.id:
             edits = [*edits, frame.with_id(wire_id)]
         pending = self._expect(wire_id, frame.method or "", done, now, idle, whole)
-        if endless:
+        if frame.method in ENDLESS:
             pending.deadline = pending.latest = float("inf")
         if token is not None:
-            pending.token = token
-            self._tokens[token] = pending
+            pending.token = same_id(token)
+            self._tokens[pending.token] = pending
         self._send(wire_id, frame.forward(edits), now)
         return pending
 
@@ -188,7 +192,7 @@ class Link:
 
     def progressed(self, token: bytes, now: float) -> bool:
         """A sign of life from a request: it may take longer. False where no request has this token."""
-        pending = self._tokens.get(token)
+        pending = self._tokens.get(same_id(token))
         if pending is None:
             return False
         pending.deadline = min(now + pending.idle, pending.latest)
@@ -196,7 +200,7 @@ class Link:
 
     def knows_token(self, token: bytes) -> bool:
         """Whether a request under way here has this progress token."""
-        return token in self._tokens
+        return same_id(token) in self._tokens
 
     def _settle(self, pending: Pending, outcome: Outcome, now: float) -> None:
         self._forget(pending)
@@ -210,8 +214,19 @@ class Link:
             text = f"The MCP server {self.name!r} answered {pending.method} in a form that is not understood."
             pending.done(Failure(INTERNAL_ERROR, text), now)
 
-    def expire(self, now: float) -> None:
-        """Give up on requests whose time is over, and tell the server so."""
+    def touch(self, now: float) -> None:
+        """A sign of life that may belong to any request: all of them may take longer."""
+        for pending in self.pending.values():
+            if not pending.abandoned:
+                pending.deadline = max(pending.deadline, min(now + pending.idle, pending.latest))
+
+    def expire(self, now: float, *, asking: bool = False) -> None:
+        """Give up on requests whose time is over, and tell the server so.
+
+        `asking`: the server waits for an answer of the host's user; meanwhile only the ceiling counts.
+        """
+        if asking:
+            self.touch(now)
         for pending in [p for p in self.pending.values() if p.deadline <= now]:
             if pending.abandoned:
                 self._forget(pending)

@@ -95,7 +95,7 @@ class Proxy:
             if isinstance(one, Malformed):
                 self._unreadable_from_host(one)
             elif one.method is None:
-                self._host_answered(one)
+                self._host_answered(one, now)
             elif one.id is None:
                 self._host_notified(one, now)
             else:
@@ -137,12 +137,13 @@ class Proxy:
             self._settling.pop(call.key, None)
             self.emit(CancelOwn(call.key))
 
-    def _host_answered(self, frame: Frame) -> None:
+    def _host_answered(self, frame: Frame, now: float) -> None:
         assert frame.id is not None
         asked = self._asked.pop(same_id(frame.id), None)
         if asked is None or asked.generation != asked.link.generation:
             self.emit(Log("info", "host_answer_unexpected"))
             return
+        asked.link.touch(now)
         asked.link.tell(frame.forward([frame.with_id(asked.id)] if asked.id != frame.id else ()))
 
     def _unreadable_from_host(self, bad: Malformed) -> None:
@@ -242,8 +243,9 @@ class Proxy:
 
     def tick(self, now: float) -> list[Command]:
         """Time has passed."""
-        for link in self.links.values():
-            link.expire(now)
+        asking = {asked.link.name for asked in self._asked.values()}
+        for name, link in self.links.items():
+            link.expire(now, asking=name in asking)
         return self.drain()
 
     def next_deadline(self) -> float | None:
@@ -291,8 +293,7 @@ class Proxy:
         if call.meta is not None and call.meta[:1] == b"{" and b"progressToken" in call.meta:
             span = members(call.meta).get("progressToken")
             token = call.meta[span[0] : span[1]] if span else None
-        endless = call.frame.method == "subscriptions/listen"
-        pending = link.forward(call.frame, done, now, token=token, endless=endless, **options)
+        pending = link.forward(call.frame, done, now, token=token, **options)
         call.waits_for = (*call.waits_for, (link, pending))
 
     def _tool_answered(self, call: Call, outcome: Outcome) -> None:
