@@ -176,3 +176,53 @@ class Entry:
     """`text`: the payload is one text block's exact bytes; `result`: it is the result JSON as received."""
     origin: str = "capture"
     """`capture`, or `query` for a derived entry; only captures are `latest`."""
+    stale_since: float | None = None
+    """Set once something is known to have changed what the result was read from, whatever its age."""
+    stale_why: str | None = None
+    superseded_by: str | None = None
+    """The entry that a refresh put in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation (SPEC-029 §10, tier C). `number` counts per conversation."""
+
+    number: int
+    role: str
+    """`user`, `assistant`, or `unknown` where nobody declared it."""
+    at: float
+    declared: bool
+    text: str | None = None
+    decision: Mapping[str, Any] | None = None
+    """What was decided in it: question, chosen, alternatives, rationale."""
+    produced: tuple[str, ...] = ()
+    """Entries captured in it."""
+    referenced: tuple[str, ...] = ()
+    """Earlier entries resolved, injected or cited in it."""
+
+
+class FactStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+    STALE = "STALE"
+    DELETED = "DELETED"
+    QUARANTINED = "QUARANTINED"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Durable knowledge of a project (SPEC-029 §5.4, tier P): a full statement, and the entry it was derived from."""
+
+    id: int
+    content: str
+    content_hash: str
+    source: str | None
+    provenance: str
+    importance: float
+    created_at: float
+    access_count: int
+    ttl: int | None
+    status: FactStatus
+    supersedes: int | None = None
+    expires_at: int = 0
+    flag: str | None = None
+    """Why it may no longer hold, where something it depends on changed."""

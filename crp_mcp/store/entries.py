@@ -19,7 +19,8 @@ from crp_mcp.store.scopes import Place
 _OWN = (
     "scratch_id, tool_name, raw_token_count, created_at, freshness_ttl, persistence, provenance_hash, kind, "
     "tool_class, label, server, payload_id, payload_bytes, is_error, rows, rows_total, partial, inline, volatility, "
-    "turn_id, stream_id, supersedes, name, receipt, expires_at, form, origin, tool_call_args, summary"
+    "turn_id, stream_id, supersedes, name, receipt, expires_at, form, origin, stale_since, stale_why, superseded_by, "
+    "tool_call_args, summary"
 )
 _COLUMNS = (
     ", ".join(f"e.{column}" for column in _OWN.split(", ")) + ", t.name, s.project, c.name, e.seq, "
@@ -79,7 +80,8 @@ def entry_of(row: Sequence[Any]) -> Entry:
     (
         scratch_id, tool_name, tokens, created_at, ttl, persistence, digest, kind, tool_class, label, server,
         payload_id, payload_bytes, is_error, rows, rows_total, partial, inline, volatility, turn_id, stream_id,
-        supersedes, name, receipt, expires_at, form, origin, args, summary, tenant, project, conversation, _seq,
+        supersedes, name, receipt, expires_at, form, origin, stale_since, stale_why,
+        superseded_by, args, summary, tenant, project, conversation, _seq,
         turns, structured,
     ) = row  # fmt: skip
     return Entry(
@@ -115,6 +117,9 @@ def entry_of(row: Sequence[Any]) -> Entry:
         expires_at=expires_at,
         form=form,
         origin=origin,
+        stale_since=stale_since,
+        stale_why=stale_why,
+        superseded_by=superseded_by,
     )
 
 

@@ -281,7 +281,25 @@ def _erasure(db: Database) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure)
+def _lifecycle(db: Database) -> None:
+    """What is known to have changed behind an entry, what took its place; decisions in turns, doubts about facts."""
+    for table, column in (
+        ("entry", "stale_since REAL"),
+        ("entry", "stale_why TEXT"),
+        ("entry", "superseded_by TEXT"),
+        ("turn", "decision TEXT"),
+        ("fact", "flag TEXT"),
+    ):
+        db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    # Eviction takes the entry longest unused first, of a conversation or of the store.
+    db.execute(
+        "CREATE INDEX entry_used ON entry (conversation_id, last_used_at) WHERE persistence = 'EPHEMERAL'",
+    )
+    db.execute("CREATE INDEX entry_used_anywhere ON entry (last_used_at) WHERE persistence = 'EPHEMERAL'")
+    db.execute("CREATE INDEX reference_turn ON reference (turn)")
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle)
 VERSION = len(MIGRATIONS)
 
 
