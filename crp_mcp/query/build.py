@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from crp_mcp.core.model import Kind
 from crp_mcp.core.shape import read_shape
-from crp_mcp.core.shape.again import has_blocks, open_body, open_document, row_blocks, stream_rows
+from crp_mcp.core.shape.again import SMALL, has_blocks, open_body, open_document, row_blocks, small_rows, stream_rows
 from crp_mcp.core.shape.cells import NotJson, compact_json
 from crp_mcp.core.shape.model import Column, Shape
 
@@ -78,6 +78,9 @@ def _build_rows(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
     if shape.columns and has_blocks(shape):
         for block in row_blocks(payload.read, payload.size, shape):
             table.add_block(block, names)
+    elif payload.size <= SMALL and (items := small_rows(payload.read(0, payload.size), shape, literals=table.nested)):
+        for at in range(0, len(items), BATCH):
+            table.add_block(items[at : at + BATCH], names)
     else:
         rows = stream_rows(payload.read, payload.size, shape)
         while batch := list(islice(rows, BATCH)):
@@ -95,7 +98,8 @@ class _Table:
     def __init__(self, db: sqlite3.Connection, name: str, plans: Sequence[ColumnPlan], text_cells: bool) -> None:
         self._db, self._name, self._plans, self._text_cells = db, name, plans, text_cells
         self._rows = 0
-        self._plain = all(plan.reading is None and plan.kind != "json" for plan in plans)
+        self._plain = all(plan.reading is None and plan.kind not in ("json", "mixed") for plan in plans)
+        self.nested = any(plan.kind in ("json", "mixed") for plan in plans)
         self._coded: set[str] = set()
         stored = [(plan.name, plan.declared) for plan in plans]
         stored += [(plan.beside, "TEXT") for plan in plans if plan.beside]
@@ -109,8 +113,10 @@ class _Table:
         if not block:
             return
         if isinstance(block[0], dict):
-            self.add([tuple(map(item.get, names)) for item in block])
-            return
+            block = [tuple(map(item.get, names)) for item in block]
+            if not self._plain:
+                self.add(block)
+                return
         if self._plain and len(block[0]) == len(self._plans) and self._quick(block):
             self._rows += len(block)
             return

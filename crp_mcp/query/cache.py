@@ -21,6 +21,7 @@ from crp_mcp.core.shape.model import Shape
 from crp_mcp.errors import StoreError
 
 from .build import Built, Payload, build, build_index, build_parts
+from .rewrite import Decimals, is_safe
 from .sql import quote
 from .tables import has_parts, sources
 
@@ -41,8 +42,8 @@ class Table:
     columns: tuple[tuple[str, str, str | None], ...]
     text: bool = False
     indexed: bool = False
-    decimals: Mapping[str, int | None] = field(default_factory=dict)
-    """For float columns that were asked: most digits after the point, None where there are too many."""
+    decimals: Mapping[str, Decimals | None] = field(default_factory=dict)
+    """For float columns that were asked: how exact sums can be had; None where there are too many digits."""
 
 
 def scope_file(folder: Path, scope: Scope) -> Path:
@@ -59,6 +60,11 @@ class Cache:
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
 
+    def touch(self) -> None:
+        """Make sure the file is there, and stays open: its log can only be read while somebody may write it."""
+        with self._lock:
+            self._open()
+
     def tables(self, scratch_id: str) -> tuple[Table, ...]:
         """Tables of one result that exist, the main one first."""
         with self._lock:
@@ -69,10 +75,15 @@ class Cache:
             )
             return tuple(_table(row) for row in rows)
 
-    def ensure(self, entry: Entry, shape: Shape, payload: Callable[[], Payload], *, parts: bool) -> tuple[Table, ...]:
+    def ensure(
+        self, entry: Entry, shape_of: Callable[[], Shape], payload: Callable[[], Payload], *, parts: bool
+    ) -> tuple[Table, ...]:
         """The tables of one result, built where they are missing. `parts`: also one for each list inside its object."""
         there = self.tables(entry.scratch_id)
         done = self._state(entry.scratch_id)
+        if done >= (2 if parts else 1):
+            return there
+        shape = shape_of()
         wants_parts = parts and has_parts(shape)
         if done >= (2 if wants_parts else 1):
             return there
@@ -108,8 +119,8 @@ class Cache:
                 build_index(db, Built(table.name, table.rows, table.columns, True))
                 db.execute(f"UPDATE {CATALOGUE} SET indexed = 1 WHERE name = ?", (table.name,))
 
-    def decimals(self, table: Table, column: str) -> int | None:
-        """Most digits after the point in a float column, if all its values have few: then sums can be exact."""
+    def decimals(self, table: Table, column: str) -> Decimals | None:
+        """Digits after the point in a float column, if all its values have few: then sums can be exact."""
         if column in table.decimals:
             return table.decimals[column]
         with self._lock:
@@ -119,7 +130,7 @@ class Cache:
                 known = json.loads(row[0]) if row else {}
                 db.execute(
                     f"UPDATE {CATALOGUE} SET decimals = ? WHERE name = ?",
-                    (json.dumps({**known, column: found}), table.name),
+                    (json.dumps({**known, column: found and [found.digits, found.safe]}), table.name),
                 )
         return found
 
@@ -198,7 +209,8 @@ class Cache:
 
 def _table(row: tuple[Any, ...]) -> Table:
     columns = tuple((name, kind, beside) for name, kind, beside in json.loads(row[3]))
-    return Table(row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), json.loads(row[6]))
+    decimals = {name: None if one is None else Decimals(*one) for name, one in json.loads(row[6]).items()}
+    return Table(row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), decimals)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -245,7 +257,7 @@ def remove(path: Path) -> None:
         one.unlink(missing_ok=True)
 
 
-def _decimals(db: sqlite3.Connection, table: str, column: str) -> int | None:
+def _decimals(db: sqlite3.Connection, table: str, column: str) -> Decimals | None:
     name = quote(column)
     for digits in (0, 2, 4, 6):
         factor = f"1{'0' * digits}.0"
@@ -254,5 +266,6 @@ def _decimals(db: sqlite3.Connection, table: str, column: str) -> int | None:
             f"abs({name} * {factor}) > 1e13 OR CAST(round({name} * {factor}) AS INTEGER) / {factor} <> {name}) LIMIT 1"
         ).fetchone()
         if row is None:
-            return digits
+            count, size = db.execute(f"SELECT count({name}), total(abs({name})) FROM {quote(table)}").fetchone()
+            return Decimals(digits, is_safe(count, size, digits))
     return None

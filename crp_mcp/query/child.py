@@ -75,6 +75,7 @@ class Files:
     def __init__(self) -> None:
         self._key: tuple[str, int, int] | None = None
         self._db: sqlite3.Connection | None = None
+        self.modules: frozenset[str] = frozenset()
 
     def get(self, path: str) -> sqlite3.Connection:
         found = os.stat(path)
@@ -82,6 +83,7 @@ class Files:
         if self._db is None or key != self._key:
             self.close()
             self._db, self._key = gate.open_connection(path), key
+            self.modules = gate.modules_of(self._db)
         return self._db
 
     def close(self) -> None:
@@ -95,7 +97,8 @@ def answer(request: dict[str, Any], source: BinaryIO, files: Files) -> dict[str,
     limit_cpu(float(request.get("seconds", 5)))
     try:
         if request["op"] == "query":
-            reply = gate.run(files.get(request["path"]), request)
+            db = files.get(request["path"])
+            reply = gate.run(db, files.modules, request)
             return {**reply, "pattern": gate.take_pattern_fault()}
         if request["op"] == "grep":
             return grep(request, source)

@@ -10,13 +10,13 @@ from threading import Lock
 from typing import Any
 
 from crp_mcp.core.model import Entry, Scope
-from crp_mcp.core.shape import shape_from_json
+from crp_mcp.core.shape import Shape, shape_from_json
 from crp_mcp.errors import BadRequest, NotFound, Refused
 from crp_mcp.store import Filters, Store, Stub
 
 from .cache import Cache, Table, scope_file
 from .mistakes import explain, refused, stopped
-from .rewrite import computes, fix_match, fix_sums
+from .rewrite import Decimals, computes, fix_match, fix_sums
 from .sandbox import Sandbox, Stopped
 from .sql import Statement, fix_now, join_dotted, quote, read_statement, restore_names
 
@@ -78,6 +78,7 @@ class Desk:
         statement = read_statement(sql)
         names = self._resolve(scope, statement)
         cache = self.cache(scope)
+        cache.touch()
         tables = self._build(cache, names, statement)
         by_name = _views(names, tables)
         join_dotted(statement, lambda name: _known(name, by_name))
@@ -148,7 +149,7 @@ class Desk:
 
     def _resolve(self, scope: Scope, statement: Statement) -> _Names:
         names = _Names()
-        for name in statement.names():
+        for name in statement.sources():
             low = name.lower()
             if low in names.entries:
                 continue
@@ -188,11 +189,13 @@ class Desk:
         parts = any(token.text == "." or "." in token.name for token in statement.tokens)
         tables: dict[str, tuple[Table, ...]] = {}
         for scratch_id, entry in wanted.items():
-            shape = shape_from_json(entry.structured or {"kind": "text", "source": "text"})
             deep = parts and _mentions_parts(statement, names, scratch_id)
 
             def payload(entry: Entry = entry) -> Any:
                 return self._store.open_reader(entry.payload_id)
+
+            def shape(entry: Entry = entry) -> Shape:
+                return shape_from_json(entry.structured or {"kind": "text", "source": "text"})
 
             tables[scratch_id] = cache.ensure(entry, shape, payload, parts=deep)
         return tables
@@ -206,7 +209,7 @@ class Desk:
                 if beside:
                     kinds.setdefault(beside.lower(), "text")
 
-        def digits(column: str) -> int | None:
+        def digits(column: str) -> Decimals | None:
             found = [
                 cache.decimals(table, name)
                 for table in used

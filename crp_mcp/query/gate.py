@@ -155,12 +155,12 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def run(db: sqlite3.Connection, request: Mapping[str, Any]) -> dict[str, Any]:
+def run(db: sqlite3.Connection, modules: frozenset[str], request: Mapping[str, Any]) -> dict[str, Any]:
     """One query. Raises sqlite3.Error for what SQLite says of it; what the gate refused is in the reply."""
     prepare(db, request["views"])
     gate = Gate(
         frozenset(name.lower() for name in (*request["tables"], *request["views"])),
-        modules_of(db) - TABLE_FUNCTIONS,
+        modules - TABLE_FUNCTIONS,
         frozenset(name.lower() for name in request["expressions"]),
     )
     deadline = time.monotonic() + float(request["seconds"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from .sql import Statement, Token, closing, table_places, written
 
@@ -10,8 +11,24 @@ _LINE_COLUMNS = frozenset({"text", "ts", "level", "message", "line_no"})
 
 _OPENERS = frozenset({"select", "distinct", "all"})
 
-Digits = Callable[[str], "int | None"]
-"""Name of a float column -> most digits after the point in it; None where sums of it cannot be whole numbers."""
+
+@dataclass(frozen=True, slots=True, order=True)
+class Decimals:
+    """A float column whose values have few digits after the point. `safe`: SQLite's own sum of any of its rows, rounded
+    to these digits, is certainly the exact one.
+    """
+
+    digits: int
+    safe: bool
+
+
+def is_safe(count: int, size: float, digits: int) -> bool:
+    """Whether adding `count` doubles, whose sizes sum to `size`, errs by less than half a unit of the last digit."""
+    return bool(count * size * 2.0**-53 * 10.0**digits < 0.25)
+
+
+Digits = Callable[[str], "Decimals | None"]
+"""Name of a float column -> how exact sums of it can be had; None where they cannot."""
 
 
 def fix_match(statement: Statement) -> bool:
@@ -51,11 +68,17 @@ def fix_sums(statement: Statement, kinds: Mapping[str, str], digits: Digits) -> 
 
     `kinds`: column name in lower case -> kind, over all tables of the query (`float` wins).
     """
+    alone = sum(token.low == "select" for token in statement.tokens if token.kind == "word") == 1
     for at in range(len(statement.tokens) - 1, -1, -1):
         token = statement.tokens[at]
         called = token.kind == "word" and at + 1 < len(statement.tokens) and statement.tokens[at + 1].text == "("
         if called and token.low in ("sum", "total", "avg"):
-            _fix_sum(statement, at, kinds, digits)
+            # Under another SELECT a name may stand for something else than the column of a table.
+            _fix_sum(statement, at, kinds, digits if alone else _unknown)
+
+
+def _unknown(column: str) -> Decimals | None:
+    return None
 
 
 def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Digits) -> None:
@@ -77,7 +100,10 @@ def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Di
     places = digits(column) if column is not None else None
     function = tokens[at].low
     if places is not None:
-        _by_whole_numbers(statement, at, end, last, places)
+        if places.safe and function != "avg" and not is_joined(statement):
+            _by_rounding(statement, at, last, places.digits)
+        else:
+            _by_whole_numbers(statement, at, end, last, places.digits)
     elif function == "sum" and _is_fractional(inside, kinds):
         _rename(statement, at, "exact_sum")
 
@@ -112,6 +138,15 @@ def _by_whole_numbers(statement: Statement, at: int, end: int, last: int, places
     condition = written(tokens[end + 1 : last + 1])
     call = f"{tokens[at].text}(CAST(round({column} * {factor}) AS INTEGER)){condition}"
     text = f"({call} / {factor})"
+    statement.renamed[text] = before
+    tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
+
+
+def _by_rounding(statement: Statement, at: int, last: int, places: int) -> None:
+    """sum(c) -> round(sum(c), 2): what noise there is is known to be smaller."""
+    tokens = statement.tokens
+    before = written(tokens[at : last + 1]).strip()
+    text = f"round({before}, {places})"
     statement.renamed[text] = before
     tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
 

@@ -61,9 +61,10 @@ class Statement:
     def text(self) -> str:
         return written(self.tokens)
 
-    def names(self) -> list[str]:
-        """Every identifier once, in order of appearance."""
-        return list(dict.fromkeys(token.name for token in self.tokens if token.name))
+    def sources(self) -> list[str]:
+        """Every name that stands where a table may, once, in order of appearance; of `a.b` the first part."""
+        places = sorted(table_places(self.tokens))
+        return list(dict.fromkeys(self.tokens[at].name for at in places))
 
     def uses(self, word: str) -> bool:
         """Whether the bare word stands anywhere in it."""
@@ -148,6 +149,8 @@ def table_places(tokens: Sequence[Token]) -> set[int]:
         elif token.kind == "word" and token.low in ("from", "join"):
             open_from[depth] = True
             places.add(at + 1)
+        elif token.kind == "word" and token.low == "in":
+            places.add(at + 1)  # `x IN some_table`
         elif token.kind == "word" and token.low in _CLAUSES:
             open_from.pop(depth, None)
         elif token.text == "," and open_from.get(depth):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .cells import NotJson
+import msgspec
+
+from .cells import NotJson, load_json
 from .column_values import _DAY_FIRST, _MONTH_FIRST, _READINGS, Reading
 from .decoding import find_encoding
 from .json_stream import read_stream
@@ -44,8 +46,6 @@ def row_blocks(read: Read, size: int, shape: Shape) -> Iterator[list[tuple[Any, 
     """The rows in blocks, fast: tuples in the order of the columns (nested cells as raw JSON), or dicts where a block
     is not of one form. Numbers with fractions are floats. Requires `has_blocks(shape)`.
     """
-    import msgspec
-
     names = tuple(column.name for column in shape.columns or ())
     form = RowForm()
     for (_, start), (_, end) in zip(shape.row_index, shape.row_index[1:], strict=False):
@@ -64,6 +64,31 @@ def row_blocks(read: Read, size: int, shape: Shape) -> Iterator[list[tuple[Any, 
     rest = [dict(zip(names, row, strict=True)) for row in _from_index(read, size, shape, last)]
     if rest:
         yield rest
+
+
+SMALL = 4 << 20
+
+
+def small_rows(payload: bytes, shape: Shape, *, literals: bool) -> list[dict[str, Any]] | None:
+    """The rows of a JSON list of objects that is small enough to be decoded at once; None for every other.
+
+    `literals`: numbers with fractions as `Num`, else as floats.
+    """
+    plain = shape.source in ("json_rows", "structured_content") and not shape.reader.get("node")
+    if not plain or not shape.columns or len(payload) > SMALL:
+        return None
+    body = open_body(payload, shape).strip(b" \t\r\n\f\v\x00")
+    try:
+        value: Any = load_json(body) if literals else msgspec.json.decode(body)
+        if shape.reader.get("steps") and shape.reader["steps"][-1][0] == "structured":
+            value = value["structuredContent"]
+        for part in shape.reader.get("path", ()):
+            value = value[part]
+    except (NotJson, ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return None
+    if not isinstance(value, list) or len(value) != shape.rows or not all(type(item) is dict for item in value):
+        return None
+    return value
 
 
 def _between(read: Read, size: int, shape: Shape, start: int, end: int) -> Iterator[tuple[Any, ...]]:
@@ -94,8 +119,6 @@ def open_body(payload: bytes, shape: Shape) -> bytes:
 
 def open_document(payload: bytes, shape: Shape) -> Any:
     """The JSON value inside a payload, whole. Raises NotJson."""
-    from .cells import load_json
-
     body = open_body(payload, shape)
     try:
         value = load_json(body.strip(b" \t\r\n\f\v\x00"))
