@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from .cells import NotJson, load_json, scan_json
 from .lists import ListCollector, ListFacts
-from .typed_rows import BlockLiterals, GivenLiterals, RowForm, decode_block, with_floats
+from .typed_rows import BlockLiterals, RowForm, decode_block
 
 BLOCK = 65_536
 """Bytes of a list decoded at a time: below the size from which memory is fetched anew for every block."""
@@ -443,18 +443,15 @@ class _Taken:
         """Items read one by one."""
         self.count += len(items)
         if self.plain is None:
-            self._feed(items)
+            self.collector.feed_given(items)
             return
         self.plain += items
         if len(self.plain) > _KEPT:
             self._let_go()
 
-    def _feed(self, items: list[Any]) -> None:
-        self.collector.feed([with_floats(item) for item in items], GivenLiterals(items))
-
     def _let_go(self) -> None:
         plain, self.plain = self.plain or [], None
-        self._feed(plain)
+        self.collector.feed_given(plain)
 
     def block(self, chunk: bytes) -> bool:
         """All items of a block; False where it is none."""

@@ -14,7 +14,7 @@ from typing import Any
 from .cells import type_name
 from .columns import BATCH, Literal, TableStats
 from .model import Column
-from .typed_rows import BlockLiterals, Row, RowForm
+from .typed_rows import BlockLiterals, GivenLiterals, Row, RowForm, with_floats
 
 EDGE = 3
 """Items kept from the beginning and the end."""
@@ -58,25 +58,29 @@ class ListCollector:
     def __init__(self, name: str = "") -> None:
         self._name = name
         self._queue: list[Any] = []
-        self._blocks: list[tuple[int, BlockLiterals | None]] = []
+        self._blocks: list[tuple[int, BlockLiterals]] = []
         """(items, literals) of the blocks the queue came from, in order."""
         self._form: RowForm | None = None
         self._kinds: Counter[str] = Counter()
         self._head: list[Any] = []
         self._tail: list[Any] = []
         self._stats = TableStats()
-        self._take_as: Callable[[list[Any], Literal | None], None] | None = None
+        self._take_as: Callable[[list[Any], Literal], None] | None = None
         self._widths: Counter[int] = Counter()
         self._nested = 0
         self.names: tuple[str, ...] | None = None
         self.node = False
 
-    def feed(self, items: Sequence[Any], literals: BlockLiterals | None = None) -> None:
-        """More items: JSON values with numbers as `Num`, or as floats with `literals` to find their spelling."""
+    def feed(self, items: Sequence[Any], literals: BlockLiterals) -> None:
+        """More items, fractions as floats, and `literals` to find how they are spelled."""
         self._queue.extend(items)
         self._blocks.append((len(items), literals))
         if len(self._queue) >= BATCH:
             self._work(BATCH)
+
+    def feed_given(self, items: Sequence[Any]) -> None:
+        """More items, with their numbers as `Num`: counted as floats, as everywhere, and spelled as they stand."""
+        self.feed(list(map(with_floats, items)), GivenLiterals(items))
 
     def feed_form(self, rows: Sequence[Row], form: RowForm, literals: BlockLiterals) -> None:
         """More items, decoded as structs of a learnt form."""
@@ -97,18 +101,16 @@ class ListCollector:
             done -= self._blocks.pop(0)[0]
         if done and self._blocks:
             count, literals = self._blocks[0]
-            self._blocks[0] = (count - done, _Shifted(literals, done) if literals is not None else None)
+            self._blocks[0] = (count - done, _Shifted(literals, done))
 
-    def _literal(self, offset: int) -> Literal | None:
-        if all(literals is None for _, literals in self._blocks):
-            return None
+    def _literal(self, offset: int) -> Literal:
         blocks = list(self._blocks)
 
         def literal(at: int, name: str) -> str:
             at += offset
             for count, literals in blocks:
                 if at < count:
-                    return self._spelled(literals.row(at), name) if literals is not None else ""
+                    return self._spelled(literals.row(at), name)
                 at -= count
             return ""
 
@@ -124,7 +126,7 @@ class ListCollector:
             return str(row[names.index(name)])
         return str(row)
 
-    def _take(self, batch: list[Any], literal: Literal | None) -> None:
+    def _take(self, batch: list[Any], literal: Literal) -> None:
         if self._take_as is None:
             self._take_as = self._choose(batch)
             self._head = [self._plain(item, at) for at, item in enumerate(batch[: EDGE + 1])]
@@ -143,11 +145,11 @@ class ListCollector:
         """One of the first items, numbers as their literals."""
         for count, literals in self._blocks:
             if at < count:
-                return literals.row(at) if literals is not None else item
+                return literals.row(at)
             at -= count
         return item
 
-    def _choose(self, batch: list[Any]) -> Callable[[list[Any], Literal | None], None]:
+    def _choose(self, batch: list[Any]) -> Callable[[list[Any], Literal], None]:
         objects = sum(isinstance(item, dict | Row) for item in batch)
         self.node = self._name == "edges" and all(
             isinstance(item, dict) and isinstance(item.get("node"), dict) for item in batch
@@ -159,30 +161,30 @@ class ListCollector:
             return self._take_lists
         return self._take_plain
 
-    def _take_objects(self, batch: list[Any], literal: Literal | None) -> None:
+    def _take_objects(self, batch: list[Any], literal: Literal) -> None:
         if self.node:
             batch = [item.get("node") if isinstance(item, dict) else None for item in batch]
         start = 0
         for structs, run in groupby(batch, _is_struct):
             rows = list(run)
-            find = literal if not start or literal is None else _later(literal, start)
+            find = _later(literal, start) if start else literal
             if structs and self._form is not None:
                 self._stats.feed_columns(self._form.names, self._form.columns(rows), find, self._form.kinds)
             else:
                 self._stats.feed_objects([row if isinstance(row, dict) else {} for row in rows], find)
             start += len(rows)
 
-    def _take_lists(self, batch: list[Any], literal: Literal | None) -> None:
+    def _take_lists(self, batch: list[Any], literal: Literal) -> None:
         rows = [item if isinstance(item, list) else [] for item in batch]
         if self.names is not None and not self._widths:
             rows = rows[1:]
-            literal = None if literal is None else _later(literal, 1)
+            literal = _later(literal, 1)
         self._widths.update(map(len, rows))
         self._nested += sum(type(cell) is dict or type(cell) is list for row in rows for cell in row)
         width = max(self._widths, default=0)
         self._stats.feed_rows(self.names or column_names(width), rows, literal)
 
-    def _take_plain(self, batch: list[Any], literal: Literal | None) -> None:
+    def _take_plain(self, batch: list[Any], literal: Literal) -> None:
         self._stats.feed_columns(("",), [batch], literal)
 
     def finish(self, *, index: tuple[tuple[int, int], ...] = (), cut: bool = False) -> ListFacts:
@@ -261,7 +263,7 @@ def _header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
 def list_facts(items: Sequence[Any], name: str = "") -> ListFacts:
     """The facts of a list at hand."""
     collector = ListCollector(name)
-    collector.feed(items)
+    collector.feed_given(items)
     return collector.finish()
 
 

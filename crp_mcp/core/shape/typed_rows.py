@@ -15,6 +15,7 @@ from .columns import Num
 
 _MOST_COLUMNS = 200
 _MOST_LESSONS = 6
+_INFINITE = float("inf")
 _OBJECT: dict[str, Any] = {}
 _LIST: list[Any] = []
 _FAILURES = (msgspec.MsgspecError, ValueError, RecursionError, OverflowError)
@@ -138,6 +139,8 @@ def with_floats(item: Any) -> Any:
     if type(item) is Num:
         return _as_float(item)
     if type(item) is dict:
+        if Num not in map(type, item.values()):
+            return item
         return {key: _as_float(cell) if type(cell) is Num else cell for key, cell in item.items()}
     if type(item) is list:
         return [_as_float(cell) if type(cell) is Num else cell for cell in item]
@@ -145,8 +148,8 @@ def with_floats(item: Any) -> Any:
 
 
 def _as_float(literal: Num) -> Any:
-    value = float(literal) if literal.lower() not in ("nan", "infinity", "-infinity") else None
-    return value if value is not None and abs(value) < float("inf") else literal
+    value = float(literal)
+    return value if -_INFINITE < value < _INFINITE else literal
 
 
 class BlockLiterals:
@@ -156,7 +159,7 @@ class BlockLiterals:
 
     def __init__(self, chunk: bytes) -> None:
         self._chunk = chunk
-        self._rows: list[Any] | None = None
+        self._rows: Sequence[Any] | None = None
 
     def row(self, at: int) -> Any:
         """Item `at` of the block, every number as its literal."""
@@ -174,5 +177,5 @@ class GivenLiterals(BlockLiterals):
 
     __slots__ = ()
 
-    def __init__(self, items: list[Any]) -> None:
+    def __init__(self, items: Sequence[Any]) -> None:
         self._rows = items
