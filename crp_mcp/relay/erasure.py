@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crp_mcp.core.model import Entry, Persistence, Scope
+from crp_mcp.core.shape import read_shape
 from crp_mcp.errors import BadRequest, NotFound, Refused
 from crp_mcp.proof.eccr import parse_leaf
 from crp_mcp.store import SqliteStore, Stub, erase
@@ -18,7 +19,7 @@ from crp_mcp.store.ids import number_of
 
 from .matching import Matcher, has_value
 from .rebuilding import Left, Made, Rebuilder
-from .remaining import Rest, emptied, has_row, rest_of
+from .remaining import Remains, Rest, emptied, has_row, rest_of
 from .sealing import Gone, Sealer, item_of
 
 PAGE = 500
@@ -226,6 +227,7 @@ class Eraser:
                 Step(entry, "purge") if rest is None else Step(entry, "keep other rows", None, rest.removed, rest.kept)
             )
             steps[_key(entry)] = step
+        self._prefer_rebuilding(plan.selection, chosen, steps)
         waiting = list(chosen)
         while waiting:
             source = waiting.pop()
@@ -350,7 +352,7 @@ class Eraser:
     def _rebuild(self, group: list[Step], order: _Order, now: float) -> dict[str, Made]:
         """What stands in for the entries of a group, sources first."""
         made: dict[str, Made] = {}
-        left: dict[str, bytes] = {}
+        left: dict[str, Remains] = {}
         for step in group:
             entry = step.entry
             name = entry.scratch_id
@@ -358,19 +360,18 @@ class Eraser:
                 rest = self._rest(entry, order.matcher) if order.rows else None
                 if rest is not None:
                     made[name] = self.rebuilder.without_rows(entry, rest, order.matcher, now)
-                    left[name] = rest.payload
+                    left[name] = Remains(rest.payload, read_shape(rest.payload))
                     continue
             elif step.action == "rebuild":
                 sources = self._sources(entry, made, left)
                 built = self.rebuilder.derived(entry, sources, left, now) if sources else None
                 if built is not None and not (order.matcher and order.matcher.in_bytes(built.payload)):
-                    made[name], left[name] = built, built.payload
+                    made[name], left[name] = built, Remains(built.payload, built.shape)
                     continue
-            shape = self.rebuilder.shape(entry)
-            left[name] = b"" if shape is None else emptied(shape)
+            left[name] = emptied(self.rebuilder.shape(entry))
         return made
 
-    def _sources(self, entry: Entry, made: Mapping[str, Made], left: Mapping[str, bytes]) -> list[Left]:
+    def _sources(self, entry: Entry, made: Mapping[str, Made], left: Mapping[str, Remains]) -> list[Left]:
         """What remains of an entry's sources, in their order: purged ones left out, others replaced."""
         found = []
         for name, leaf in self.store.ask(erase.sources_of, entry.scope, entry.scratch_id):

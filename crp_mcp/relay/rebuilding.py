@@ -28,7 +28,7 @@ from crp_mcp.store.erase import Rebuilt
 
 from .matching import Matcher
 from .querying import result_json, shape_of
-from .remaining import Rest
+from .remaining import Remains, Rest
 from .sealing import Sealer, Source, canonical_arguments, item_of
 from .service import Counter
 
@@ -53,6 +53,7 @@ class Made:
     scratch_id: str
     item: Item
     payload: bytes
+    shape: Shape
     rebuilt: Rebuilt
 
 
@@ -81,7 +82,7 @@ class Rebuilder:
         name = None if entry.name is None or (matcher and matcher.in_text(entry.name)) else entry.name
         return self._make(entry, rest.payload, read_shape(rest.payload), arguments, None, now, name=name)
 
-    def derived(self, entry: Entry, sources: Sequence[Left], left: Mapping[str, bytes], now: float) -> Made | None:
+    def derived(self, entry: Entry, sources: Sequence[Left], left: Mapping[str, Remains], now: float) -> Made | None:
         """The query of a derived entry, run again; `left` has what remains of sources that change. None if it fails."""
         named = [str(one.get("scratch_id")) for one in entry.tool_call_args.get("derivedFrom", ())]
         overlay = _Overlay(self.store, entry, named, left)
@@ -149,7 +150,7 @@ class Rebuilder:
         seal = self._seal(old, salt, arguments, sources, summary, now)
         entry = _entry_of(draft, old, written)
         rebuilt = Rebuilt(old.scratch_id, draft, written, seal, name, pinned)
-        return Made(scratch_id, item_of(entry, salt), payload, rebuilt)
+        return Made(scratch_id, item_of(entry, salt), payload, shape, rebuilt)
 
     def _seal(
         self,
@@ -252,18 +253,18 @@ class _Bytes:
 class _Overlay:
     """The store as it will be: entries that change have what is left of them. Only what a query asks is answered."""
 
-    def __init__(self, store: Store, derived: Entry, sources: Sequence[str], left: Mapping[str, bytes]) -> None:
+    def __init__(self, store: Store, derived: Entry, sources: Sequence[str], left: Mapping[str, Remains]) -> None:
         self._store, self._derived, self._sources, self._left = store, derived, sources, left
         self._changed: dict[int, bytes] = {}
 
     def get(self, scope: Scope, reference: str) -> Entry | Stub:
         found = self._store.get(scope, reference)
-        data = self._left.get(found.scratch_id)
-        if data is None or isinstance(found, Stub):
+        remains = self._left.get(found.scratch_id)
+        if remains is None or isinstance(found, Stub):
             return found
-        self._changed[found.payload_id] = data
-        structured = shape_to_json(replace(read_shape(data), is_error=False))
-        return replace(found, structured=structured, payload_bytes=len(data))
+        self._changed[found.payload_id] = remains.payload
+        structured = shape_to_json(replace(remains.shape, is_error=False))
+        return replace(found, structured=structured, payload_bytes=len(remains.payload))
 
     def latest(self, scope: Scope, **_: Any) -> Entry | None:
         """What `latest` was: the one source that the query does not name."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crp_mcp.core.model import Kind
-from crp_mcp.core.shape import iter_rows
+from crp_mcp.core.shape import iter_rows, read_shape
 from crp_mcp.core.shape.cells import compact_json
 from crp_mcp.core.shape.model import Shape
 
@@ -53,11 +53,21 @@ def has_row(payload: bytes, shape: Shape, matcher: Matcher) -> bool:
     return any(matcher.in_row(names, row) for row in iter_rows(payload, shape))
 
 
-def emptied(shape: Shape) -> bytes:
-    """The same table without its rows: what is left for others to be rebuilt from."""
-    if shape.kind is Kind.TABULAR:
-        return write_rows(shape, names_of(shape), [])
-    return b"[]" if shape.kind is Kind.LIST else b""
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What is left of a source for others to be rebuilt from: bytes, and how they are to be read."""
+
+    payload: bytes
+    shape: Shape
+
+
+def emptied(shape: Shape | None) -> Remains:
+    """The same table without its rows; of anything else, a text without lines."""
+    if shape is None or shape.kind not in (Kind.TABULAR, Kind.LIST):
+        return Remains(b"", read_shape(b"no line is left of it"))
+    names = names_of(shape)
+    sample = read_shape(write_rows(shape, names, [(None,) * len(names)]))  # a row, so that it reads as a table
+    return Remains(write_rows(shape, names, []), replace(sample, row_index=()))
 
 
 def names_of(shape: Shape) -> list[str]:
