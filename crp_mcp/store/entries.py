@@ -174,7 +174,7 @@ def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | No
         return None
     return Stub(
         scratch_id=row[0],
-        scope=Scope(scope.tenant, scope.project, row[14]),
+        scope=Scope(scope.tenant, scope.project, row[16] or ""),
         server=row[1],
         tool_name=row[2],
         kind=Kind(row[3]),
