@@ -11,8 +11,9 @@ from collections.abc import Callable
 from crp_mcp.core.wire.frame import Piece
 
 from .framing import LineReader, Message
-from .pipes import Sink, Source, open_sink, open_source
 from .reaper import Reaper
+from .sinks import Sink, open_sink
+from .sources import Source, open_source
 
 FLUSH_SECONDS = 0.5
 EXIT_SECONDS = 2.0

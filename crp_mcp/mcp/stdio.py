@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.core.wire.answers import dump
 from crp_mcp.core.wire.commands import (
     CallOwn,
     CancelOwn,
@@ -25,14 +24,16 @@ from crp_mcp.core.wire.commands import (
     ToHost,
     ToServer,
 )
-from crp_mcp.core.wire.frame import Cut, Frame, Malformed, Piece
-from crp_mcp.errors import BadRequest, CrpError, NotFound, UpstreamError
+from crp_mcp.core.wire.frame import Cut, Frame, Malformed
+from crp_mcp.errors import UpstreamError
 from crp_mcp.log import log
 
 from .connection import FLUSH_SECONDS, Connection, until
 from .framing import LineReader, Message, load
 from .front import ENDING_SIGNALS, Front
-from .pipes import Source, open_sink, open_source
+from .relay_side import RelaySide
+from .sinks import open_sink
+from .sources import Source, open_source
 from .spawn import start_process
 from .spool import SpoolFile
 from .start import Started, start_servers
@@ -85,6 +86,7 @@ class Driver:
         self._spool = front.spool
         self._reaper = front.started.reaper
         self._proxy = front.proxy
+        self._side = RelaySide(front.relay, self._settled, self._refused)
         self._connections: dict[str, Connection] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._endings: set[asyncio.Task[None]] = set()
@@ -99,7 +101,7 @@ class Driver:
             Open: self._open,
             Close: self._close,
             Load: self._load,
-            Capture: lambda command: self._spawn(self._capture(command)),
+            Capture: lambda command: self._spawn(self._side.capture(command)),
             CallOwn: self._call_own,
             CancelOwn: self._cancel_own,
             Log: lambda command: log(command.level, command.event, **command.fields),
@@ -154,6 +156,12 @@ class Driver:
         except NotImplementedError:
             # Windows.
             signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self._finish, 128 + number))
+
+    def _settled(self, key: int, result: bytes | None) -> None:
+        self._run(self._proxy.settled(key, result, self._loop.time()))
+
+    def _refused(self, key: int, code: int, text: str) -> None:
+        self._run(self._proxy.refused(key, code, text, self._loop.time()))
 
     def _finish(self, code: int) -> None:
         if not self._over.done():
@@ -247,6 +255,16 @@ class Driver:
     def _load(self, command: Load) -> None:
         self._spawn(self._read_whole(command))
 
+    def _call_own(self, command: CallOwn) -> None:
+        task = self._spawn(self._side.serve(command))
+        self._own_tasks[command.key] = task
+        task.add_done_callback(lambda _: self._own_tasks.pop(command.key, None))
+
+    def _cancel_own(self, command: CancelOwn) -> None:
+        task = self._own_tasks.get(command.key)
+        if task is not None:
+            task.cancel()
+
     async def _read_whole(self, command: Load) -> None:
         span = command.frame.piece((0, command.frame.size))
         assert isinstance(span, Cut)
@@ -256,59 +274,6 @@ class Driver:
         except OSError as error:
             message = Malformed(-32603, str(error), (command.frame.id or b"null",), True)
         self._server_sent(command.server, message)
-
-    # -- our own side --------------------------------------------------------------------------------------------
-
-    async def _capture(self, command: Capture) -> None:
-        from crp_mcp.core.model import ToolCall
-        from crp_mcp.relay.ports import CapturedCall
-
-        raw_arguments = _bytes_of(command.arguments) or b"{}"
-        call = ToolCall(command.server, command.tool, _object(raw_arguments), raw_arguments)
-        captured = CapturedCall(call, _object(command.meta), command.modern, command.definition, command.server)
-        try:
-            fresh = await self._relay.capture(captured, raw_result(command.result))
-        except Exception as error:  # noqa: BLE001 - the tool ran: whatever went wrong with us, its result is the host's
-            log("error", "capture_failed", server=command.server, tool=command.tool, reason=repr(error))
-            fresh = None
-        self._run(self._proxy.settled(command.key, fresh, self._loop.time()))
-
-    def _call_own(self, command: CallOwn) -> None:
-        task = self._spawn(self._serve(command))
-        self._own_tasks[command.key] = task
-        task.add_done_callback(lambda _: self._own_tasks.pop(command.key, None))
-
-    def _cancel_own(self, command: CancelOwn) -> None:
-        task = self._own_tasks.get(command.key)
-        if task is not None:
-            task.cancel()
-
-    async def _serve(self, command: CallOwn) -> None:
-        try:
-            result = await self._ask_relay(command)
-        except CrpError as error:
-            code = -32602 if isinstance(error, NotFound | BadRequest) else -32603
-            self._run(self._proxy.refused(command.key, code, str(error), self._loop.time()))
-        except Exception as error:  # noqa: BLE001 - the host must get an answer, and the proxy must go on
-            log("error", "own_request_failed", kind=command.kind, target=command.target, reason=repr(error))
-            self._run(self._proxy.refused(command.key, -32603, "Internal error", self._loop.time()))
-        else:
-            self._run(self._proxy.settled(command.key, dump(result), self._loop.time()))
-
-    async def _ask_relay(self, command: CallOwn) -> dict[str, Any]:
-        request = command.request
-        meta = _object(request.part("_meta"))
-        if command.kind == "resource":
-            result = await self._relay.read_resource(command.target, meta, command.modern)
-        elif command.kind == "complete":
-            result = await self._relay.complete(_object(_bytes_of(request.top_piece("params"))))
-        else:
-            span = request.inner.get("arguments")
-            arguments = _object(_bytes_of(request.piece(span)) if span else None)
-            result = await self._relay.call_tool(command.target, arguments, meta, command.modern)
-        if command.modern:
-            result.setdefault("resultType", "complete")
-        return result
 
     # -- the end -------------------------------------------------------------------------------------------------
 
@@ -328,31 +293,3 @@ class Driver:
             task.cancel()
         self._spool.close()
         self._reaper.close()
-
-
-def raw_result(piece: Piece) -> Any:
-    """A result as the relay takes it."""
-    from crp_mcp.relay.ports import RawResult
-
-    if isinstance(piece, bytes):
-        return RawResult(piece)
-    assert isinstance(piece.source, SpoolFile)
-    return RawResult(None, piece.source.path, piece.start, piece.end)
-
-
-def _bytes_of(piece: Piece | None) -> bytes | None:
-    if piece is None or isinstance(piece, bytes):
-        return piece
-    assert isinstance(piece.source, SpoolFile)
-    return piece.source.read(piece.start, piece.end)
-
-
-def _object(raw: bytes | None) -> dict[str, Any]:
-    """A raw JSON object as Python sees it; {} for anything else."""
-    import json
-
-    try:
-        value = json.loads(raw) if raw else {}
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

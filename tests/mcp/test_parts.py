@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from crp_mcp.core.wire.frame import Cut, Frame, Malformed
 from crp_mcp.errors import UpstreamError
-from crp_mcp.mcp import framing, pipes
+from crp_mcp.mcp import framing, sources
 from crp_mcp.mcp.framing import LineReader
-from crp_mcp.mcp.pipes import open_sink, open_source
+from crp_mcp.mcp.sinks import open_sink
+from crp_mcp.mcp.sources import open_source
 from crp_mcp.mcp.spawn import child_environment, resolve_command, start_process
 from crp_mcp.mcp.spec import UpstreamSpec
 from crp_mcp.mcp.spool import Spool, sweep
@@ -158,7 +159,7 @@ def test_files_and_devices_have_a_thread(tmp_path: Path) -> None:
         return b"".join(chunks)
 
     assert asyncio.run(read()) == target.read_bytes()
-    assert not pipes.is_watchable(os.open(os.devnull, os.O_RDONLY))
+    assert not sources.is_watchable(os.open(os.devnull, os.O_RDONLY))
 
 
 def test_environment_of_a_server_among_others() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from crp_mcp.core.wire.commands import CallOwn, CancelOwn, Capture, Close, Load, Open
 from crp_mcp.core.wire.frame import Cut, Frame, spooled_frame
-from crp_mcp.core.wire.link import BACKOFF, LATE_SECONDS, LONGEST_HOLD, STEADY_SECONDS
+from crp_mcp.core.wire.link import BACKOFF, LONGEST_HOLD, STEADY_SECONDS
+from crp_mcp.core.wire.requests import LATE_SECONDS
 from crp_mcp.core.wire.stream import LineScan
 
 from .playbook import MODERN, Playbook, error, note, own_side, request, result

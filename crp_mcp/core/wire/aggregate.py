@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_member
+from .calls import Call
 from .catalog import Items, read_tools
 from .commands import Command, OwnSide, ServerRules, ToHost
 from .eras import SUBSCRIPTION_ID
 from .frame import Frame, text_of
 from .gather import Gather, Gathered
 from .inplace import completed_uri, list_result
-from .link import Link, Outcome
+from .link import Link
 from .listening import Listening
 from .opening import caching, read_result
-from .proxy import Call, Proxy
+from .proxy import Proxy
 from .reception import Reception
+from .requests import Outcome
 from .scan import members
 
 _TRY_NEXT = (b"-32601", b"-32602", b"-32002")
@@ -230,7 +232,9 @@ class Aggregate(Proxy):
         return [*commands, *self.drain()]
 
     def notify_host(self, link: Link, frame: Frame, now: float) -> None:
-        if frame.method == "notifications/progress" and not link.knows_token(frame.part("progressToken") or b""):
+        if frame.method == "notifications/progress" and not link.requests.with_token(
+            frame.part("progressToken") or b""
+        ):
             return
         meta = frame.part("_meta")
         if meta is None or SUBSCRIPTION_ID.encode() not in meta:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .answers import Failure, dump, with_member, without_members
+from .calls import Call
 from .catalog import field_of, listed
 from .frame import Frame
-from .link import Link, Outcome
-from .proxy import Call
+from .link import Link
+from .requests import Outcome
 
 LIST_SECONDS = 60.0
 MAX_PAGES = 1000

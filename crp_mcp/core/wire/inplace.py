@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_member
+from .calls import Call
 from .catalog import is_shown, read_tools
 from .commands import OwnSide, ServerRules
 from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
 from .frame import Edit, Frame, text_of
-from .link import Link, Outcome
-from .proxy import Call, Proxy
+from .link import Link
+from .proxy import Proxy
+from .requests import Outcome
 from .scan import items, members
 
 PROBE_SECONDS = 30.0

@@ -1,61 +1,25 @@
-"""One server's connection: which requests wait for an answer, how long they may, and what a restart must repeat.
+"""One server's connection: what waits for it to be ready, how answers come back, what a restart must repeat.
 
 Does not know what the messages mean. Times are seconds of any steady clock, passed in.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import Any
 
-from .answers import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, Failure, dump, notification_line, request_line
+from .answers import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, Failure, notification_line, request_line
 from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
 from .frame import Edit, Frame, Piece, text_of
-
-Outcome = Frame | Failure
-Done = Callable[[Outcome, float], None]
+from .requests import Done, Outcome, Pending, Requests
 
 OPENING_SECONDS = 60.0
 """How long a server may take to answer our own `initialize` after a restart."""
-LATE_SECONDS = 300.0
-"""How long an answer that nobody waits for any more is still expected, so that its id is not used again."""
 LONGEST_HOLD = 5.0
 """A request waits this long for a server that may not be restarted yet; if it would be longer, it fails at once."""
-ENDLESS = ("subscriptions/listen", "tasks/result")
-"""Requests that are answered when something ends, whenever that is."""
 BACKOFF = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 STEADY_SECONDS = 30.0
 """A server that ran this long had a good start: the backoff begins anew."""
-
-
-def same_id(raw: bytes) -> bytes:
-    """One spelling for each id or token, since the other side may spell it in another way than it was sent."""
-    if raw.isdigit() or (raw.isascii() and raw[:1] == b'"' and b"\\" not in raw):
-        return raw
-    try:
-        value = json.loads(raw)
-    except ValueError:
-        return raw
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return dump(value)
-
-
-@dataclass(slots=True)
-class Pending:
-    """A request that the server has not answered."""
-
-    wire_id: bytes
-    method: str
-    done: Done
-    deadline: float
-    latest: float
-    idle: float
-    token: bytes | None = None
-    whole: bool = False
-    """The answer must be in memory."""
-    abandoned: bool = False
 
 
 class Link:
@@ -74,12 +38,9 @@ class Link:
         self.on_greeted: Callable[[Link, Outcome, float], None] | None = None
         self.after_greeting: list[bytes] = []
         """Requests that put a restarted server back where it was: log level, subscriptions."""
-        self.pending: dict[bytes, Pending] = {}
+        self.requests = Requests(keep_ids=keep_ids)
         self._emit = emit
-        self._keep_ids = keep_ids
         self._waiting: list[tuple[bytes | None, tuple[Piece, ...]]] = []
-        self._tokens: dict[bytes, Pending] = {}
-        self._counter = 0
         self._failures = 0
         self._not_before = 0.0
         self._opened_at = 0.0
@@ -100,22 +61,17 @@ class Link:
     ) -> Pending:
         """Pass a host's request on. The id stays the host's own unless it is taken."""
         assert frame.id is not None
-        wire_id = self._claim(frame.id)
+        wire_id = self.requests.claim(frame.id)
         if wire_id != frame.id:
             edits = [*edits, frame.with_id(wire_id)]
-        pending = self._expect(wire_id, frame.method or "", done, now, idle, whole)
-        if frame.method in ENDLESS:
-            pending.deadline = pending.latest = float("inf")
-        if token is not None:
-            pending.token = same_id(token)
-            self._tokens[pending.token] = pending
+        pending = self._expect(wire_id, frame.method or "", done, now, idle=idle, whole=whole, token=token)
         self._send(wire_id, frame.forward(edits), now)
         return pending
 
     def ask(self, method: str, params: bytes | None, done: Done, now: float, *, idle: float | None = None) -> Pending:
         """Send a request of our own."""
-        wire_id = self._claim(None)
-        pending = self._expect(wire_id, method, done, now, idle, True)
+        wire_id = self.requests.claim(None)
+        pending = self._expect(wire_id, method, done, now, idle=idle, whole=True)
         self._send(wire_id, (request_line(wire_id, method, params),), now)
         return pending
 
@@ -128,37 +84,20 @@ class Link:
 
     def abandon(self, pending: Pending, now: float) -> bool:
         """Nobody waits for the answer any more. True where the server has seen the request and should be told."""
-        if pending.abandoned or self.pending.get(same_id(pending.wire_id)) is not pending:
+        if not self.requests.abandon(pending, now):
             return False
         for index, (wire_id, _) in enumerate(self._waiting):
             if wire_id == pending.wire_id:
                 del self._waiting[index]
-                self._forget(pending)
+                self.requests.forget(pending)
                 return False
-        pending.abandoned = True
-        pending.deadline = now + LATE_SECONDS
         return True
 
-    def _claim(self, host_id: bytes | None) -> bytes:
-        if self._keep_ids:
-            if host_id is not None and same_id(host_id) not in self.pending:
-                return host_id
-            self._counter += 1
-            return b'"crp-mcp-%d"' % self._counter
-        self._counter += 1
-        return b"%d" % self._counter
-
-    def _expect(self, wire_id: bytes, method: str, done: Done, now: float, idle: float | None, whole: bool) -> Pending:
+    def _expect(
+        self, wire_id: bytes, method: str, done: Done, now: float, *, idle: float | None = None, **more: Any
+    ) -> Pending:
         seconds = self.rules.idle if idle is None else idle
-        latest = now + max(seconds, self.rules.ceiling)
-        pending = Pending(wire_id, method, done, now + seconds, latest, seconds, whole=whole)
-        self.pending[same_id(wire_id)] = pending
-        return pending
-
-    def _forget(self, pending: Pending) -> None:
-        self.pending.pop(same_id(pending.wire_id), None)
-        if pending.token is not None and self._tokens.get(pending.token) is pending:
-            del self._tokens[pending.token]
+        return self.requests.expect(wire_id, method, done, now, idle=seconds, ceiling=self.rules.ceiling, **more)
 
     def _send(self, wire_id: bytes | None, pieces: tuple[Piece, ...], now: float) -> None:
         if self.ready:
@@ -172,7 +111,7 @@ class Link:
     def answered(self, frame: Frame, now: float) -> None:
         """The server answered; whoever waits is told."""
         assert frame.id is not None
-        pending = self.pending.get(same_id(frame.id))
+        pending = self.requests.find(frame.id)
         if pending is None:
             self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
         elif pending.whole and frame.spooled and not pending.abandoned:
@@ -183,7 +122,7 @@ class Link:
     def unreadable(self, ids: Iterable[bytes], reason: str, now: float) -> bool:
         """An answer arrived that cannot be read. Fails the request it seems to answer; False where there is none."""
         for ident in ids:
-            pending = self.pending.get(same_id(ident))
+            pending = self.requests.find(ident)
             if pending is not None:
                 text = f"The MCP server {self.name!r} sent an answer that cannot be read ({reason})."
                 self._settle(pending, Failure(CONNECTION_CLOSED, text), now)
@@ -192,18 +131,14 @@ class Link:
 
     def progressed(self, token: bytes, now: float) -> bool:
         """A sign of life from a request: it may take longer. False where no request has this token."""
-        pending = self._tokens.get(same_id(token))
+        pending = self.requests.with_token(token)
         if pending is None:
             return False
         pending.deadline = min(now + pending.idle, pending.latest)
         return True
 
-    def knows_token(self, token: bytes) -> bool:
-        """Whether a request under way here has this progress token."""
-        return same_id(token) in self._tokens
-
     def _settle(self, pending: Pending, outcome: Outcome, now: float) -> None:
-        self._forget(pending)
+        self.requests.forget(pending)
         if pending.abandoned:
             return
         try:
@@ -214,23 +149,14 @@ class Link:
             text = f"The MCP server {self.name!r} answered {pending.method} in a form that is not understood."
             pending.done(Failure(INTERNAL_ERROR, text), now)
 
-    def touch(self, now: float) -> None:
-        """A sign of life that may belong to any request: all of them may take longer."""
-        for pending in self.pending.values():
-            if not pending.abandoned:
-                pending.deadline = max(pending.deadline, min(now + pending.idle, pending.latest))
-
     def expire(self, now: float, *, asking: bool = False) -> None:
         """Give up on requests whose time is over, and tell the server so.
 
         `asking`: the server waits for an answer of the host's user; meanwhile only the ceiling counts.
         """
         if asking:
-            self.touch(now)
-        for pending in [p for p in self.pending.values() if p.deadline <= now]:
-            if pending.abandoned:
-                self._forget(pending)
-                continue
+            self.requests.touch(now)
+        for pending in self.requests.due(now):
             waited = "in all" if now >= pending.latest else "without a sign of progress"
             text = f"The MCP server {self.name!r} did not answer within {pending.idle:g} s ({waited})."
             if self.abandon(pending, now) and pending.method != "initialize":
@@ -238,9 +164,6 @@ class Link:
                 self.tell((notification_line("notifications/cancelled", params),))
             self._emit(Log("warning", "request_timeout", {"server": self.name, "method": pending.method}))
             pending.done(Failure(REQUEST_TIMEOUT, text), now)
-
-    def next_deadline(self) -> float | None:
-        return min((p.deadline for p in self.pending.values()), default=None)
 
     # -- the connection ------------------------------------------------------------------------------------------
 
@@ -277,8 +200,8 @@ class Link:
 
     def _send_greeting(self, now: float) -> None:
         self.greeted, self._greeting_due = False, True
-        wire_id = self._claim(None)
-        self._expect(wire_id, "initialize", self._greeting_answered, now, OPENING_SECONDS, True)
+        wire_id = self.requests.claim(None)
+        self._expect(wire_id, "initialize", self._greeting_answered, now, idle=OPENING_SECONDS, whole=True)
         self._emit(ToServer(self.name, (request_line(wire_id, "initialize", self.greeting),)))
 
     def _greeting_answered(self, outcome: Outcome, now: float) -> None:
@@ -308,8 +231,8 @@ class Link:
             return
         self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
         for line in self.after_greeting:
-            wire_id = self._claim(None)
-            self._expect(wire_id, "(again)", _ignore, now, OPENING_SECONDS, True)
+            wire_id = self.requests.claim(None)
+            self._expect(wire_id, "(again)", _ignore, now, idle=OPENING_SECONDS)
             self._emit(ToServer(self.name, (line.replace(b"@ID@", wire_id, 1),)))
         self._flush()
 
@@ -333,12 +256,9 @@ class Link:
         self._fail_all(Failure(CONNECTION_CLOSED, text), now)
 
     def _fail_all(self, failure: Failure, now: float) -> None:
-        waiting, self.pending = self.pending, {}
         self._waiting.clear()
-        self._tokens.clear()
-        for pending in waiting.values():
-            if not pending.abandoned:
-                pending.done(failure, now)
+        for pending in self.requests.forget_all():
+            pending.done(failure, now)
         self._greeting_failed(failure, now)
 
     def remember(self, frame: Frame) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from .answers import Failure, dump, notification_line, with_member
+from .calls import Call
 from .catalog import Items
 from .commands import ToHost
 from .eras import SUBSCRIPTION_ID
 from .frame import Edit, Frame
-from .link import Link, Outcome
+from .link import Link
 from .opening import asks_for
-from .proxy import Call, Proxy
+from .proxy import Proxy
+from .requests import Outcome
 from .scan import members
 
 

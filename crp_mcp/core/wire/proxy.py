@@ -7,58 +7,25 @@ Sans-I/O: no clock, no files, no processes. Every method takes one event and ret
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .answers import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     Failure,
     dump,
     error_line,
     failed_call,
-    notification_line,
     result_line,
-    without_members,
 )
+from .calls import Call, clean_edits, is_capturable
 from .catalog import Tool, Tools
 from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost
 from .eras import is_modern
 from .frame import Edit, Frame, Malformed, Piece, text_of
-from .link import Done, Link, Outcome, Pending, same_id
+from .link import Link
+from .questions import Questions
+from .requests import Done, Outcome, same_id
 from .scan import members
-
-RESERVED = "dev.crp/"
-"""`_meta` members that only we may write."""
-
-
-@dataclass(slots=True)
-class Call:
-    """A request of the host that has no answer yet."""
-
-    id: bytes
-    frame: Frame
-    modern: bool
-    tool: Tool | None = None
-    tool_name: str = ""
-    server: str = ""
-    arguments: Piece | None = None
-    meta: bytes | None = None
-    waits_for: tuple[tuple[Link, Pending], ...] = ()
-    key: int | None = None
-    """Under which it is being captured or served by our own side."""
-    answer: Frame | None = None
-    """The server's answer while it is being captured."""
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request of a server to the host."""
-
-    link: Link
-    generation: int
-    id: bytes
 
 
 class Proxy:
@@ -74,9 +41,8 @@ class Proxy:
         self.initialized = False
         self._calls: dict[bytes, Call] = {}
         self._settling: dict[int, Call] = {}
-        self._asked: dict[bytes, Asked] = {}
+        self._questions = Questions(self.emit, keep_ids=self.keep_ids)
         self._keys = 0
-        self._asked_ids = 0
 
     def emit(self, command: Command) -> None:
         """A command that follows from the event at hand."""
@@ -95,7 +61,7 @@ class Proxy:
             if isinstance(one, Malformed):
                 self._unreadable_from_host(one)
             elif one.method is None:
-                self._host_answered(one, now)
+                self._questions.answered(one, now)
             elif one.id is None:
                 self._host_notified(one, now)
             else:
@@ -137,24 +103,10 @@ class Proxy:
             self._settling.pop(call.key, None)
             self.emit(CancelOwn(call.key))
 
-    def _host_answered(self, frame: Frame, now: float) -> None:
-        assert frame.id is not None
-        asked = self._asked.pop(same_id(frame.id), None)
-        if asked is None or asked.generation != asked.link.generation:
-            self.emit(Log("info", "host_answer_unexpected"))
-            return
-        asked.link.touch(now)
-        asked.link.tell(frame.forward([frame.with_id(asked.id)] if asked.id != frame.id else ()))
-
     def _unreadable_from_host(self, bad: Malformed) -> None:
         self.emit(Log("warning", "host_message_unreadable", {"reason": bad.reason}))
-        if bad.is_answer:
-            for ident in bad.ids:
-                asked = self._asked.pop(same_id(ident), None)
-                if asked and asked.generation == asked.link.generation:
-                    text = f"The host's answer cannot be read: {bad.reason}"
-                    asked.link.tell((error_line(asked.id, Failure(INTERNAL_ERROR, text)),))
-                    return
+        if self._questions.unreadable(bad):
+            return
         ident = bad.ids[0] if bad.ids else b"null"
         self.emit(ToHost((error_line(ident, Failure(bad.code, bad.reason)),)))
 
@@ -173,43 +125,20 @@ class Proxy:
             elif one.id is None:
                 self._server_notified(link, one, now)
             else:
-                self._server_requested(link, one)
+                self._questions.ask(link, one)
         return self.drain()
 
     def _server_notified(self, link: Link, frame: Frame, now: float) -> None:
         if frame.method == "notifications/progress":
             link.progressed(frame.part("progressToken") or b"", now)
         elif frame.method == "notifications/cancelled":
-            self._server_cancelled(link, frame)
+            self._questions.cancelled(link, frame)
             return
         self.notify_host(link, frame, now)
 
     def notify_host(self, link: Link, frame: Frame, now: float) -> None:
         """Pass a server's notification on."""
         self.emit(ToHost(frame.forward()))
-
-    def _server_cancelled(self, link: Link, frame: Frame) -> None:
-        wanted = frame.part("requestId")
-        for host_id, asked in self._asked.items():
-            if wanted and asked.link is link and same_id(asked.id) == same_id(wanted):
-                del self._asked[host_id]
-                span = frame.inner["requestId"]
-                self.emit(ToHost(frame.forward([] if host_id == wanted else [(*span, host_id)])))
-                return
-
-    def _server_requested(self, link: Link, frame: Frame) -> None:
-        assert frame.id is not None
-        if link.rules.shared and sum(not p.abandoned for p in link.pending.values()) != 1:
-            # Such a request does not say for which call it is made; it must not reach the wrong host.
-            text = "Several calls are in flight on this shared connection, so it is not known whose host to ask."
-            link.tell((error_line(frame.id, Failure(INTERNAL_ERROR, text)),))
-            return
-        host_id = frame.id
-        if not self.keep_ids or same_id(host_id) in self._asked:
-            self._asked_ids += 1
-            host_id = b'"crp-mcp-%d"' % self._asked_ids
-        self._asked[same_id(host_id)] = Asked(link, link.generation, frame.id)
-        self.emit(ToHost(frame.forward([frame.with_id(host_id)] if host_id != frame.id else ())))
 
     def _unreadable_from_server(self, link: Link, bad: Malformed, now: float) -> None:
         self.emit(Log("warning", "server_message_unreadable", {"server": link.name, "reason": bad.reason}))
@@ -231,11 +160,7 @@ class Proxy:
     def server_closed(self, server: str, reason: str, now: float) -> list[Command]:
         """A server ended, or could not be started. `reason` completes "The MCP server X …"."""
         link = self.links[server]
-        for host_id in [host_id for host_id, asked in self._asked.items() if asked.link is link]:
-            # The host may be showing a dialogue for it.
-            del self._asked[host_id]
-            params = b'{"requestId":%b,"reason":"the server is gone"}' % host_id
-            self.emit(ToHost((notification_line("notifications/cancelled", params),)))
+        self._questions.withdraw(link)
         link.closed(reason, now)
         return self.drain()
 
@@ -243,14 +168,15 @@ class Proxy:
 
     def tick(self, now: float) -> list[Command]:
         """Time has passed."""
-        asking = {asked.link.name for asked in self._asked.values()}
+        asking = self._questions.asking()
         for name, link in self.links.items():
             link.expire(now, asking=name in asking)
         return self.drain()
 
     def next_deadline(self) -> float | None:
         """When `tick` is due next; None while nothing waits."""
-        return min((d for d in (link.next_deadline() for link in self.links.values()) if d is not None), default=None)
+        deadlines = (link.requests.next_deadline() for link in self.links.values())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def settled(self, key: int, result: bytes | None, now: float) -> list[Command]:
         """A capture is done (None: the result goes on as it came), or our own side has answered."""
@@ -261,7 +187,7 @@ class Proxy:
         if result is not None:
             self.emit(ToHost((result_line(call.id, result),)))
         elif call.answer is not None:
-            self.emit(ToHost(self._answer_pieces(call, call.answer, _clean_edits(call.answer))))
+            self.emit(ToHost(self._answer_pieces(call, call.answer, clean_edits(call.answer))))
         return self.drain()
 
     def refused(self, key: int, code: int, text: str, now: float) -> list[Command]:
@@ -297,7 +223,7 @@ class Proxy:
         call.waits_for = (*call.waits_for, (link, pending))
 
     def _tool_answered(self, call: Call, outcome: Outcome) -> None:
-        if isinstance(outcome, Failure) or not _is_capturable(outcome):
+        if isinstance(outcome, Failure) or not is_capturable(outcome):
             if isinstance(outcome, Frame):
                 self.noticed(call, outcome)
             self.pass_back(call, outcome)
@@ -361,21 +287,3 @@ class Proxy:
         ident = same_id(call.id)
         if self._calls.get(ident) is call:
             del self._calls[ident]
-
-
-def _is_capturable(answer: Frame) -> bool:
-    """Whether this is a tool's finished result: no error, no question to the user, no task that is still to run."""
-    if "result" not in answer.top:
-        return False
-    if text_of(answer.part("resultType")) not in (None, "complete"):
-        return False
-    return not ("task" in answer.inner and "content" not in answer.inner)
-
-
-def _clean_edits(answer: Frame) -> list[Edit]:
-    """What takes our reserved `_meta` members out of a server's result."""
-    meta = answer.part("_meta")
-    if meta is None or meta[:1] != b"{" or (b"dev.crp" not in meta and b"\\" not in meta):
-        return []
-    reserved = [name for name in members(meta) if name.startswith(RESERVED)]
-    return [(*answer.inner["_meta"], without_members(meta, reserved))] if reserved else []

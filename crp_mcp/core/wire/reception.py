@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .answers import METHOD_NOT_FOUND, REQUEST_TIMEOUT, Failure, notification_line
+from .calls import Call
 from .commands import Close, Log, ToHost
 from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
 from .frame import Frame
 from .gather import Gather, Gathered
-from .link import Link, Outcome
+from .link import Link
 from .opening import discover_result, initialize_result, read_result
-from .proxy import Call, Proxy
+from .proxy import Proxy
+from .requests import Outcome
 
 OPENING_SECONDS = 25.0
 """Servers that have not answered by then are left out of `initialize`; they are announced when they come."""

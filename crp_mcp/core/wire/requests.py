@@ -1,0 +1,140 @@
+"""The requests of ours that one server has not answered yet: their ids, their progress tokens, their time.
+
+Times are seconds of any steady clock, passed in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .answers import Failure, dump
+from .frame import Frame
+
+Outcome = Frame | Failure
+Done = Callable[[Outcome, float], None]
+
+LATE_SECONDS = 300.0
+"""How long an answer that nobody waits for any more is still expected, so that its id is not used again."""
+ENDLESS = ("subscriptions/listen", "tasks/result")
+"""Requests that are answered when something ends, whenever that is."""
+
+
+def same_id(raw: bytes) -> bytes:
+    """One spelling for each id or token, since the other side may spell it in another way than it was sent."""
+    if raw.isdigit() or (raw.isascii() and raw[:1] == b'"' and b"\\" not in raw):
+        return raw
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return raw
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return dump(value)
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request that the server has not answered."""
+
+    wire_id: bytes
+    method: str
+    done: Done
+    deadline: float
+    latest: float
+    idle: float
+    token: bytes | None = None
+    whole: bool = False
+    """The answer must be in memory."""
+    abandoned: bool = False
+    """Nobody waits for the answer any more."""
+
+
+class Requests:
+    """All of them. `keep_ids`: a request goes under the host's own id unless that is taken."""
+
+    def __init__(self, *, keep_ids: bool) -> None:
+        self._keep_ids = keep_ids
+        self._by_id: dict[bytes, Pending] = {}
+        self._by_token: dict[bytes, Pending] = {}
+        self._counter = 0
+
+    def __iter__(self) -> Iterator[Pending]:
+        return iter(list(self._by_id.values()))
+
+    def in_flight(self) -> int:
+        """How many are still waited for."""
+        return sum(not pending.abandoned for pending in self._by_id.values())
+
+    def claim(self, host_id: bytes | None) -> bytes:
+        """An id for the next request; None: it is not the host's."""
+        if self._keep_ids and host_id is not None and same_id(host_id) not in self._by_id:
+            return host_id
+        self._counter += 1
+        return b'"crp-mcp-%d"' % self._counter if self._keep_ids else b"%d" % self._counter
+
+    def expect(
+        self,
+        wire_id: bytes,
+        method: str,
+        done: Done,
+        now: float,
+        *,
+        idle: float,
+        ceiling: float,
+        whole: bool = False,
+        token: bytes | None = None,
+    ) -> Pending:
+        """An answer to this request will come; `done(outcome, now)` gets it."""
+        pending = Pending(wire_id, method, done, now + idle, now + max(idle, ceiling), idle, whole=whole)
+        if method in ENDLESS:
+            pending.deadline = pending.latest = float("inf")
+        self._by_id[same_id(wire_id)] = pending
+        if token is not None:
+            pending.token = same_id(token)
+            self._by_token[pending.token] = pending
+        return pending
+
+    def find(self, ident: bytes) -> Pending | None:
+        return self._by_id.get(same_id(ident))
+
+    def with_token(self, token: bytes) -> Pending | None:
+        return self._by_token.get(same_id(token))
+
+    def forget(self, pending: Pending) -> None:
+        self._by_id.pop(same_id(pending.wire_id), None)
+        if pending.token is not None and self._by_token.get(pending.token) is pending:
+            del self._by_token[pending.token]
+
+    def forget_all(self) -> list[Pending]:
+        """All that are still waited for; none is expected to be answered after this."""
+        waiting = [pending for pending in self._by_id.values() if not pending.abandoned]
+        self._by_id.clear()
+        self._by_token.clear()
+        return waiting
+
+    def abandon(self, pending: Pending, now: float) -> bool:
+        """Nobody waits for it any more. False where nobody did, or it has been answered."""
+        if pending.abandoned or self.find(pending.wire_id) is not pending:
+            return False
+        pending.abandoned = True
+        pending.deadline = now + LATE_SECONDS
+        return True
+
+    def touch(self, now: float) -> None:
+        """A sign of life that may belong to any of them: all may take longer."""
+        for pending in self._by_id.values():
+            if not pending.abandoned:
+                pending.deadline = max(pending.deadline, min(now + pending.idle, pending.latest))
+
+    def due(self, now: float) -> list[Pending]:
+        """Those whose time is over. Late answers that never came are forgotten on the way."""
+        due = [pending for pending in self._by_id.values() if pending.deadline <= now]
+        for pending in due:
+            if pending.abandoned:
+                self.forget(pending)
+        return [pending for pending in due if not pending.abandoned]
+
+    def next_deadline(self) -> float | None:
+        return min((pending.deadline for pending in self._by_id.values()), default=None)
