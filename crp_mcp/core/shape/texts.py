@@ -35,16 +35,24 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
     ("[info]", "INFO"),
     ("[debug]", "DEBUG"),
 )
+# The word stands first, so that the search for it runs at the speed of a plain one.
 _WORD = {
-    word: re.compile(rf"(?<![\w-]){word}(?![\w-])[^\n]*" if word.isalpha() else re.escape(word) + r"[^\n]*")
+    word: re.compile(rf"{word}(?<![\w-]{word})(?![\w-])[^\n]*" if word.isalpha() else re.escape(word) + r"[^\n]*")
     for word, _ in _SPELLINGS
 }
 _ALARMS = frozenset({"FATAL", "CRITICAL", "PANIC", "ERROR", "FAILED"})
-_ALARM_LINE = re.compile(
-    r"(?m)^.{0,200}?(?:\b[A-Za-z]*(?:Error|Exception)\b\s*[:(]|\b(?:error|fatal|panic):|\bError - "
-    r"|Traceback \(most).{0,300}"
+_ALARM_WORDS = tuple(
+    (word, re.compile(word + rest))
+    for word, rest in (
+        ("Error", r"(?=\s?[:(])"),
+        ("Exception", r"(?=\s?[:(])"),
+        ("Error - ", ""),
+        ("error:", ""),
+        ("fatal:", ""),
+        ("panic:", ""),
+        ("Traceback", r"(?= \(most)"),
+    )
 )
-_ALARM_HINTS = ("rror", "xception", "fatal:", "panic:", "Traceback")
 _HEADING = re.compile(r"(?m)^(#{1,6}[ \t]+\S.{0,150}|={3,} ?\S.{0,100}? ?={3,})[ \t#]*$")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s\"')\]]|$)")
 _ENTITY = re.compile(
@@ -82,7 +90,7 @@ class TextStats:
         if len(self._head) < _HEAD_CHARS:
             self._head += block[: _HEAD_CHARS - len(self._head)]
         self._tail = (self._tail + block[-_TAIL_CHARS:])[-_TAIL_CHARS:]
-        if len(self._headings) < _HEADINGS:
+        if len(self._headings) < _HEADINGS and ("#" in block or "===" in block):
             found = (match[1].strip() for match in _HEADING.finditer(block))
             self._headings += [text for text, _ in zip(found, range(_HEADINGS - len(self._headings)), strict=False)]
         self._count_levels(block)
@@ -95,8 +103,8 @@ class TextStats:
                 self._levels[level] += count
                 if level in _ALARMS:
                     first, last = min(first, start), max(last, end)
-        if any(hint in block for hint in _ALARM_HINTS):
-            for found in _ALARM_LINE.finditer(block):
+        for word, pattern in _ALARM_WORDS:
+            for found in pattern.finditer(block) if word in block else ():
                 first, last = min(first, found.start()), max(last, found.start())
         if last >= 0:
             if self._first is None:
