@@ -26,6 +26,7 @@ from crp_mcp.relay.conversation import Conversations
 from crp_mcp.relay.erasure import WHOLE_FILE, Eraser
 from crp_mcp.relay.headers import headers_of
 from crp_mcp.relay.labels import Clearances, Guard
+from crp_mcp.relay.lending import Lender, Wanted
 from crp_mcp.relay.querying import Querier
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.rebuilding import Rebuilder, sweep_leftovers
@@ -80,6 +81,7 @@ class Engine:
     receipts: Receipts
     eraser: Eraser
     auditor: Auditor
+    lender: Lender
     now: Callable[[], float] = field(default=time.time)
     _swept_at: float = field(default=float("-inf"), init=False)
 
@@ -90,6 +92,8 @@ class Engine:
             return self._capture(header, blob)
         meta = header.get("meta") or {}
         scope = self.conversations.scope(meta)
+        if op == "lend":
+            return self._lend(header, blob, scope)
         if op == "tool":
             result = self.tools.call(str(header.get("name")), header.get("arguments"), scope)
         elif op == "read_resource":
@@ -139,6 +143,13 @@ class Engine:
             keep=keep,
             host_key=self.settings.host_key or None,
         )
+
+    def _lend(self, header: Mapping[str, Any], blob: bytes, scope: Scope) -> Reply:
+        definition = header.get("tool")
+        server, tool = str(header["server"]), str(header["name"])
+        wanted = Wanted(server, tool, blob, self.policy(server, tool, definition), definition)
+        lent = self.lender.lend(scope, wanted, agreed=header.get("agreed") is True)
+        return {"question": lent.question}, lent.arguments or b"", None
 
     def _capture(self, header: Mapping[str, Any], blob: bytes) -> Reply:
         job, spool = self.job(header, blob), header.get("spool")
@@ -209,6 +220,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     desk = Desk(store, settings.tables, check=guard.check)
     querier = Querier(store, desk, sealer, counter, now, secrets.token_bytes)
     finder = Finder(reader, desk, counter)
+    lender = Lender(store, reader, finder, sealer, now, settings.confirm)
     receipts = Receipts(store, keyring, sealer, now)
     rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
     eraser = Eraser(store, sealer, rebuilder, now, desk.forget, _tidier(store, desk, settings))
@@ -231,6 +243,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         receipts,
         eraser,
         auditor,
+        lender,
         now,
     )
 

@@ -30,6 +30,9 @@ class Settings:
     conversation: str | None = None
     """Set where the conversation is known; else it is found by host process and project folder."""
 
+    confirm: bool = True
+    """Whether a person is asked before a stored value goes into another tool's call."""
+
     @property
     def folder(self) -> Path:
         """The folder that holds store, keys and spool."""
@@ -95,4 +98,5 @@ def load_settings(
         registry=tuple(map(str, registry_paths(env, named))),
         project=project_folder(env, Path.cwd()),
         host_key=host_key(read_ancestors()) if host else "",
+        confirm=env.get("CRP_MCP_CONFIRM", "").strip().lower() not in ("0", "off", "false", "no"),
     )

@@ -109,6 +109,13 @@ class Finder:
         there = ", ".join(map(str, numbers)) or "1"
         raise BadRequest(f"block: {entry.scratch_id} has no text block {block}; it has {there}")
 
+    def whole_text(self, entry: Entry) -> str:
+        """Every text of a result, exactly, blocks joined by a newline."""
+        shape = self.reader.shape(entry)
+        payload = self._payload(entry)
+        parts = [replace(part, blocks=()) for _, part in shape.blocks] or [shape]
+        return "\n".join(open_body(payload, part).decode("utf-8", "replace") for part in parts)
+
     # -- inside
 
     def _payload(self, entry: Entry) -> bytes:
