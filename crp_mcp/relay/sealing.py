@@ -155,6 +155,16 @@ class Sealer:
         """One audit record about an entry."""
         return self.note(head, entry.scope, event, {"scratch_id": entry.scratch_id, **data}, now, entry.turn_id)
 
+    def events(self, head: Head, said: Sequence[tuple[str, Entry, Mapping[str, Any]]], now: float) -> Sealed:
+        """Several records, each about an entry."""
+        records: list[Record] = []
+        end = chain.Head(head.seq, head.hash)
+        for event, entry, data in said:
+            events: Events = ((event, {"scratch_id": entry.scratch_id, **data}),)
+            records += self._link(end, entry.scope.conversation, entry.turn_id, now, events)
+            end = records[-1].head
+        return Sealed(records, checkpoints=self._checkpoints(records, now))
+
     def note(
         self, head: Head, scope: Scope, event: str, data: Mapping[str, Any], now: float, turn_id: int | None = None
     ) -> Sealed:

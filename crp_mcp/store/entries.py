@@ -136,6 +136,12 @@ def find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Ent
     return (row[-3], entry_of(row)) if row else None
 
 
+def by_seq(db: sqlite3.Connection, seq: int) -> Entry | None:
+    """Return the entry of a row, or None."""
+    row = db.execute(f"{_WHOLE} WHERE e.seq = ?", (seq,)).fetchone()
+    return entry_of(row) if row else None
+
+
 def must_find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Entry]:
     """Return (seq, entry).
 
