@@ -7,38 +7,24 @@ fails costs one slower pass over that block, never a wrong answer. Nothing depen
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
 from .cells import NotJson, load_json, scan_json
-from .lists import ListCollector, ListFacts
-from .typed_rows import BlockLiterals, RowForm, decode_block
+from .json_items import NOTHING, Taken, byte_length, error_place, goes_on, runs_out, scan_items, what_there_is
 
 BLOCK = 65_536
 """Bytes of a list decoded at a time: below the size from which memory is fetched anew for every block."""
-_STRIDE = 262_144
-"""Bytes between two places in the index."""
 _FIRST_BLOCK = 16_384
 """The first block is small: it is where the form of the rows is learnt."""
 _SMALL = 4_096
 _DEEPEST = 5
 """Levels of objects entered member by member; deeper ones are read whole."""
-_KEPT = 20_000
-"""Plain items kept as they are; longer lists become facts."""
 _LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|["\[{]|')
 _SPACE = re.compile(rb"[ \t\r\n]*")
-_GAP = re.compile(r"[ \t\r\n]*")
-_GOES_ON = re.compile(r"[0-9.eE+-]*\Z")
-"""Nothing follows, or what may be the rest of a number."""
 _KEY = re.compile(rb'"([ !#-\[\]-~]{0,200})"[ \t\r\n]*:')
 _OPENERS = b'"{['
-_UNFINISHED = re.compile(
-    r"[\s,:\"]*(?:-?[0-9.eE+-]*|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-?I[nfity]{0,6}"
-    r"|[bfnrt\"\\/]|\\?u?[0-9a-fA-F]{0,4}(?:\\u?[0-9a-fA-F]{0,4})?)\s*\Z"
-)
-"""What may be the beginning of a word, a number or an escape."""
 _BODY = re.compile(rb'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.S)
 _HIGH_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
@@ -69,9 +55,6 @@ class _Cut(Exception):
     def __init__(self, value: Any) -> None:
         super().__init__()
         self.value = value
-
-
-_NOTHING = object()
 
 
 class JsonReader:
@@ -133,7 +116,7 @@ class JsonReader:
             self.value = yield from self._value(0, "")
             self.found = True
         except _Cut as cut:
-            self.cut, self.found = True, cut.value is not _NOTHING
+            self.cut, self.found = True, cut.value is not NOTHING
             self.value = cut.value if self.found else None
         except JsonBroken as broken:
             self.broken, self.value = broken.at, broken.value
@@ -169,7 +152,7 @@ class JsonReader:
     def _value(self, depth: int, name: str) -> _Steps:
         first = yield from self._space()
         if first < 0:
-            raise _Cut(_NOTHING)
+            raise _Cut(NOTHING)
         if depth and first in _OPENERS:
             small = yield from self._small()
             if small is not None:
@@ -207,12 +190,12 @@ class JsonReader:
             except RecursionError:
                 raise JsonBroken(self._base + self._pos) from None
             except ValueError as error:
-                if not _runs_out(error, text):
-                    raise JsonBroken(self._base + self._pos + _at(error)) from None
+                if not runs_out(error, text):
+                    raise JsonBroken(self._base + self._pos + error_place(error)) from None
                 if last:
-                    raise _Cut(_rest(text, first)) from None
+                    raise _Cut(what_there_is(text, first)) from None
             else:
-                if last or first in b'"{[' or not _GOES_ON.match(text, end):
+                if last or first in b'"{[' or not goes_on(text, end):
                     self._advance(text[:end])
                     return value
             size *= 4
@@ -247,7 +230,7 @@ class JsonReader:
         try:
             members[key] = yield from self._value(depth + 1, key)
         except (_Cut, JsonBroken) as stop:
-            if stop.value is not _NOTHING and stop.value is not None:
+            if stop.value is not NOTHING and stop.value is not None:
                 members[key] = stop.value
             raise
         return (yield from self._mark(b",}")) == 0x7D
@@ -256,7 +239,7 @@ class JsonReader:
         """Step over one of these bytes; anything else breaks the document."""
         mark = yield from self._space()
         if mark < 0:
-            raise _Cut(_NOTHING)
+            raise _Cut(NOTHING)
         if mark not in wanted:
             raise JsonBroken(self._base + self._pos)
         self._pos += 1
@@ -274,7 +257,7 @@ class JsonReader:
                 if (yield from self._mark(b",]")) == 0x5D:
                     return items
         except _Cut as cut:
-            raise _Cut(items if cut.value is _NOTHING else [*items, cut.value]) from None
+            raise _Cut(items if cut.value is NOTHING else [*items, cut.value]) from None
 
     def _long(self, sink: TextSink) -> _Steps:
         """A string of any length, handed on piece by piece."""
@@ -311,7 +294,7 @@ class JsonReader:
 
     def _list(self, name: str) -> _Steps:
         self._pos += 1
-        taken = _Taken(name)
+        taken = Taken(name)
         if (yield from self._space()) == 0x5D:
             self._pos += 1
             return []
@@ -341,13 +324,13 @@ class JsonReader:
             items, at, state, end = scan_items(text, False, 1)
             if items and state == "more":
                 gap = text[end:at].encode()
-                lead = _LEAD.match(self._buffer, self._pos + _bytes(text, at))
+                lead = _LEAD.match(self._buffer, self._pos + byte_length(text, at))
                 return gap + (lead.group() if lead else b""), len(gap)
             if items or state != "more" or size >= len(self._buffer) - self._pos or size > 4 * BLOCK:
                 return None
             size *= 4
 
-    def _block(self, taken: _Taken, pattern: tuple[bytes, int], room: int) -> bool:
+    def _block(self, taken: Taken, pattern: tuple[bytes, int], room: int) -> bool:
         """Take all whole items of the next block at once; False where no end between items was found."""
         seam, gap = pattern
         limit = min(len(self._buffer), self._pos + room)
@@ -362,7 +345,7 @@ class JsonReader:
         taken.mark(self._base + self._pos)
         return True
 
-    def _items(self, taken: _Taken, most: int) -> Generator[None, None, bool]:
+    def _items(self, taken: Taken, most: int) -> Generator[None, None, bool]:
         """Take items one by one: one if `most` is 1, else about a block of them. True at the list's end."""
         size = _SMALL if most == 1 else most
         while True:
@@ -378,133 +361,10 @@ class JsonReader:
             if state == "broken":
                 raise JsonBroken(self._base + self._pos)
             if state == "cut":
-                raise _Cut(_NOTHING)
+                raise _Cut(NOTHING)
             if items:
                 return False
             size *= 4
-
-
-def _bytes(text: str, end: int) -> int:
-    return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))
-
-
-def scan_items(text: str, last: bool, most: int) -> tuple[list[Any], int, str, int]:
-    """Items `text` begins with: (items, where the next begins, `more`|`end`|`cut`|`broken`, end of the last)."""
-    items: list[Any] = []
-    start = _GAP.match(text)
-    at = end = start.end() if start else 0
-    while True:
-        try:
-            value, stop = scan_json(text, at)
-        except RecursionError:
-            return items, at, "broken", end
-        except ValueError as error:
-            if not _runs_out(error, text):
-                return items, at, "broken", end
-            return items, at, "cut" if last else "more", end
-        if not last and _GOES_ON.match(text, stop):
-            return items, at, "more", end
-        gap = _GAP.match(text, stop)
-        after = gap.end() if gap else stop
-        mark = text[after : after + 1]
-        if mark == "" and not last:
-            return items, at, "more", end
-        items.append(value)
-        end = stop
-        if mark == "]":
-            return items, after + 1, "end", end
-        if mark != ",":
-            return items, stop, "cut" if mark == "" else "broken", end
-        gap = _GAP.match(text, after + 1)
-        at = gap.end() if gap else after + 1
-        if at >= len(text):
-            return items, at, "cut" if last else "more", end
-        if most == 1:
-            return items, at, "more", end
-
-
-class _Taken:
-    """What was taken of one list so far."""
-
-    def __init__(self, name: str) -> None:
-        self.collector = ListCollector(name)
-        self.index: list[tuple[int, int]] = []
-        self.plain: list[Any] | None = []
-        self.count = 0
-        # Rows that stand under `node` are taken out one by one.
-        self._form = RowForm(0) if name == "edges" else RowForm()
-
-    def mark(self, offset: int) -> None:
-        """The next item begins at this byte."""
-        if not self.index or offset - self.index[-1][1] >= _STRIDE:
-            self.index.append((self.count, offset))
-
-    def items(self, items: list[Any]) -> None:
-        """Items read one by one."""
-        self.count += len(items)
-        if self.plain is None:
-            self.collector.feed_given(items)
-            return
-        self.plain += items
-        if len(self.plain) > _KEPT:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        plain, self.plain = self.plain or [], None
-        self.collector.feed_given(plain)
-
-    def block(self, chunk: bytes) -> bool:
-        """All items of a block; False where it is none."""
-        rows = self._form.decode(chunk) if self.plain is None else None
-        if rows is None:
-            items = decode_block(chunk)
-            if items is None:
-                return False
-            if self.plain is not None and not isinstance(items[0], dict | list):
-                self.items(load_json(b"[" + chunk + b"]"))
-                return True
-            if self.plain is not None:
-                self._let_go()
-            self._form.learn(items)
-            rows = self._form.decode(chunk)
-            if rows is None:
-                self.count += len(items)
-                self.collector.feed(items, BlockLiterals(chunk))
-                return True
-        self.count += len(rows)
-        self.collector.feed_form(rows, self._form, BlockLiterals(chunk))
-        return True
-
-    def result(self, *, cut: bool) -> list[Any] | ListFacts:
-        if self.plain is not None and not cut:
-            return self.plain
-        if self.plain is not None:
-            self._let_go()
-        return self.collector.finish(index=tuple(self.index), cut=cut)
-
-
-def _at(error: ValueError) -> int:
-    return error.pos if isinstance(error, json.JSONDecodeError) else 0
-
-
-def _runs_out(error: ValueError, text: str) -> bool:
-    """Whether the text merely ended too early."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated string") or _UNFINISHED.match(text, error.pos) is not None
-
-
-def _rest(text: str, first: int) -> Any:
-    """What there is of a value that was cut: the beginning of a string, nothing of a number."""
-    if first != 0x22:
-        return _NOTHING
-    body = re.sub(r"\\(?:u[0-9a-fA-F]{0,3})?$", "", text)
-    if (len(body) - len(body.rstrip("\\"))) % 2:
-        body = body[:-1]
-    try:
-        return scan_json(body + '"', 0)[0]
-    except ValueError:
-        return _NOTHING
 
 
 def read_stream(data: bytes) -> JsonReader:

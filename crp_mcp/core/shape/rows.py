@@ -14,7 +14,8 @@ from .columns import Num
 from .csv_stream import CsvBlocks
 from .delimited import Dialect, read_rows
 from .embedded import fenced_blocks
-from .json_stream import BLOCK, read_stream, scan_items
+from .json_items import byte_length, scan_items
+from .json_stream import BLOCK, read_stream
 from .lists import ListFacts
 from .model import Shape
 from .ndjson import event_stream
@@ -102,7 +103,7 @@ def scan_list(read: Callable[[int, int], bytes], size: int, at: int) -> Iterator
         yield from items
         if state != "more" or (last and not items):
             return
-        used = stop if text.isascii() else len(text[:stop].encode("utf-8", "surrogateescape"))
+        used = byte_length(text, stop)
         window, at = window[used:], at + used
         ahead = BLOCK if items else 4 * ahead
 
