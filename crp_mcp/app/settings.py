@@ -77,6 +77,7 @@ def load_settings(
     registry: str | None = None,
     config_store: Path | None = None,
     config_registry: Path | None = None,
+    clearance: tuple[tuple[str, str], ...] = (),
     env: Mapping[str, str] | None = None,
     host: bool = True,
 ) -> Settings:
@@ -98,5 +99,6 @@ def load_settings(
         registry=tuple(map(str, registry_paths(env, named))),
         project=project_folder(env, Path.cwd()),
         host_key=host_key(read_ancestors()) if host else "",
+        clearance=(*clearance, *((("*", env["CRP_MCP_CLEARANCE"]),) if host and env.get("CRP_MCP_CLEARANCE") else ())),
         confirm=env.get("CRP_MCP_CONFIRM", "").strip().lower() not in ("0", "off", "false", "no"),
     )

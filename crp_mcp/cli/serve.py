@@ -54,6 +54,7 @@ async def _serve(
         registry=options.registry,
         config_store=config.store if config else None,
         config_registry=config.registry if config else None,
+        clearance=config.clearance if config else (),
     )
     port: Port = Port(settings, tools=not options.no_tools)
     try:

@@ -20,7 +20,7 @@ from .jsonc import decode, parse_jsonc
 
 ERAS = ("auto", "legacy", "modern")
 OWN_SECTION = "crp"
-_OWN_KEYS = ("registry", "store")
+_OWN_KEYS = ("registry", "store", "clearance")
 _LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
 _FOREIGN = frozenset(
@@ -50,6 +50,7 @@ _FOREIGN = frozenset(
 )
 """Keys of other hosts, let pass in silence; any other unknown key is let pass with a warning."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+_LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,24}")
 
 
@@ -94,6 +95,8 @@ class Config:
     servers: tuple[ServerConfig, ...]
     registry: Path | None = None
     store: Path | None = None
+    clearance: tuple[tuple[str, str], ...] = ()
+    """Who may see up to which label: pairs of whom (`*`, `tenant:NAME`, `conversation:NAME`) and label."""
     warnings: tuple[str, ...] = ()
     """Sentences for a person: what was let pass or left out, and why."""
 
@@ -129,8 +132,27 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
         tuple(servers.values()),
         registry=_own_path(own, "registry", path, expander),
         store=_own_path(own, "store", path, expander),
+        clearance=_clearance(own["clearance"]) if "clearance" in own else (),
         warnings=tuple(warnings),
     )
+
+
+def _clearance(one: Field) -> tuple[tuple[str, str], ...]:
+    """One label for all, or `{default, tenants: {name: label}, conversations: {name: label}}`."""
+    if isinstance(one.value, str):
+        return (("*", _label(one)),)
+    parts = one.mapping(("default", "tenants", "conversations"))
+    found = [("*", _label(parts["default"]))] if "default" in parts else []
+    for kind in ("tenant", "conversation"):
+        named = parts[f"{kind}s"].mapping() if f"{kind}s" in parts else {}
+        found += [(f"{kind}:{name}", _label(label)) for name, label in named.items()]
+    return tuple(found)
+
+
+def _label(one: Field) -> str:
+    if not isinstance(one.value, str) or not _LABEL.fullmatch(one.value):
+        raise one.error("is not a label: upper-case letters, digits and `_`, as in the tool registry's `labels`")
+    return one.value
 
 
 def _own_path(own: Mapping[str, Field], key: str, path: Path, expander: Expander) -> Path | None:

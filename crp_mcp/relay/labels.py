@@ -50,28 +50,6 @@ def label_of(declared: str, hints: Sequence[object], lattice: Lattice) -> str:
     return lattice.join((declared, *hints))
 
 
-def parse_clearances(value: Any) -> tuple[tuple[str, str], ...]:
-    """Clearances as settings keep them: pairs of whom (`*`, `tenant:NAME`, `conversation:NAME`) and label.
-
-    `value`: one label for all, or `{default, tenants: {name: label}, conversations: {name: label}}`. Raises ValueError.
-    """
-    if value is None or value == "":
-        return ()
-    if isinstance(value, str):
-        return ((EVERYONE, value),)
-    if not isinstance(value, dict) or not value.keys() <= {"default", "tenants", "conversations"}:
-        raise ValueError("is a label, or an object of `default`, `tenants` and `conversations`")
-    found = [(EVERYONE, value["default"])] if "default" in value else []
-    for kind in ("tenant", "conversation"):
-        named = value.get(f"{kind}s", {})
-        if not isinstance(named, dict):
-            raise ValueError(f"`{kind}s` is an object of names and labels")
-        found += [(f"{kind}:{name}", label) for name, label in named.items()]
-    if not all(isinstance(label, str) for _, label in found):
-        raise ValueError("every clearance is a label")
-    return tuple(found)
-
-
 @dataclass(frozen=True, slots=True)
 class Clearances:
     """Who may see up to which label. Nothing said: everything. The strictest of what is said holds."""

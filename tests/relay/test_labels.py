@@ -1,0 +1,117 @@
+"""Labels: raised by an upstream and never lowered, inherited by what is made from them, withheld above a clearance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crp_mcp.app.engine import open_engine
+from crp_mcp.app.settings import Settings
+from crp_mcp.core.model import Scope
+from crp_mcp.proof.lattice import DEFAULT_LATTICE
+from crp_mcp.relay.labels import Clearances
+from tests.relay.support import Bench, Clock, order_rows, text_result, texts
+
+SECRET = "the launch is on Friday"
+
+
+def labelled(text: str, label: object, *, in_block: bool = False) -> dict[str, Any]:
+    meta = {"_meta": {"dev.crp/label": label}}
+    if in_block:
+        return {"content": [{"type": "text", "text": text, **meta}]}
+    return text_result(text, **meta)
+
+
+@contextmanager
+def cleared(folder: Path, *clearance: tuple[str, str]) -> Iterator[Bench]:
+    settings = Settings(str(folder / "store"), project=str(folder), host_key="1:1", clearance=clearance)
+    clock = Clock()
+    engine = open_engine(Settings.from_text(settings.to_text()), now=clock)
+    try:
+        yield Bench(engine, clock)
+    finally:
+        engine.close()
+
+
+def events(at: Bench, kind: str) -> list[dict[str, Any]]:
+    found = [json.loads(record.body) for record in at.engine.store.records()]
+    return [record["data"] for record in found if record["event_type"] == kind]
+
+
+@pytest.mark.parametrize(
+    ("declared", "hint", "label"),
+    [
+        ("INTERNAL", "CONFIDENTIAL", "CONFIDENTIAL"),
+        ("CONFIDENTIAL", "PUBLIC", "CONFIDENTIAL"),
+        ("INTERNAL", "internal", "RESTRICTED"),
+        ("INTERNAL", 7, "RESTRICTED"),
+        ("INTERNAL", None, "RESTRICTED"),
+        ("PUBLIC", "PUBLIC", "PUBLIC"),
+    ],
+)
+@pytest.mark.parametrize("in_block", [False, True])
+def test_an_upstream_may_only_raise_a_label(at: Bench, declared: str, hint: object, label: str, in_block: bool) -> None:
+    """What the registry says is the least; an unknown label counts as the top."""
+    made = at.capture(labelled("x", hint, in_block=in_block), policy={"sensitivity": declared}).entry
+    assert made.label == label
+    receipt = json.loads(at.engine.store.receipt(at.scope, str(made.receipt)).body)
+    assert receipt["inherited_sensitivity_ceiling"] == label
+
+
+def test_a_query_has_the_highest_label_and_the_earliest_epoch_of_its_sources(at: Bench) -> None:
+    """And so has its receipt: a summary cannot launder a label."""
+    rows = json.dumps(order_rows(50))
+    low = at.capture(text_result(rows), policy={"retention": 1_000}).entry
+    high = at.capture(text_result(rows), policy={"sensitivity": "HIGHLY_CONFIDENTIAL"}).entry
+    sql = f"select a.city from {low.scratch_id} a join {high.scratch_id} b using (order_id)"
+    made = at.engine.reader.entry(at.scope, at.tool("scratch_query", sql=sql)["structuredContent"]["scratch_id"])
+    assert (made.label, made.expires_at) == ("HIGHLY_CONFIDENTIAL", low.expires_at)
+    receipt = json.loads(at.engine.store.receipt(at.scope, str(made.receipt)).body)
+    assert receipt["inherited_sensitivity_ceiling"] == "HIGHLY_CONFIDENTIAL"
+    assert receipt["retention_purge_epoch"] == low.expires_at
+
+
+def test_every_way_to_read_what_is_above_the_clearance_is_closed_and_recorded(tmp_path: Path) -> None:
+    """The result itself, scratch_get in all views, list, query, pin, resource: a sentence instead, and a record."""
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        outcome = at.capture(labelled(SECRET, "CONFIDENTIAL"))
+        answer = b"".join(outcome.result or ()) if not isinstance(outcome.result, bytes) else outcome.result
+        name = outcome.entry.scratch_id
+        shown = [answer.decode()]
+        for view in ("summary", "raw", "rows", "provenance", "receipt"):
+            shown.append(json.dumps(at.tool("scratch_get", scratch_id=name, view=view)))
+        shown.append(json.dumps(at.tool("scratch_query", sql=f"select text from {name}")))
+        shown.append(json.dumps(at.tool("scratch_query", sql="select text from latest")))
+        shown.append(json.dumps(at.tool("scratch_pin", scratch_id=name, name="mine")))
+        listed = json.dumps(at.tool("scratch_list"))
+        for text in (*shown, listed):
+            assert "launch" not in text
+            assert "withheld" in text
+        with pytest.raises(Exception, match="withheld"):
+            at.engine.tools.read_resource(f"scratch://{name}", at.scope)
+        assert at.engine.tools.complete("scratch_", at.scope)["completion"]["values"] == []
+        assert len(events(at, "WITHHELD")) == len(shown) + 2
+        assert events(at, "WITHHELD")[0] == {
+            "scratch_ids": [name],
+            "count": 1,
+            "label": "CONFIDENTIAL",
+            "clearance": "INTERNAL",
+        }
+        allowed = at.capture(text_result("for all")).entry.scratch_id
+        assert texts(at.tool("scratch_get", scratch_id=allowed, view="raw"))[1] == "for all"
+
+
+def test_the_strictest_clearance_holds_and_an_unknown_one_clears_the_lowest_label() -> None:
+    """A conversation named by the client can never widen what the operator allows."""
+    given = (("*", "CONFIDENTIAL"), ("tenant:acme", "INTERNAL"), ("conversation:open", "RESTRICTED"), ("tenant:x", "?"))
+    found = Clearances(given, DEFAULT_LATTICE)
+    assert found.of(Scope("local", "", "open")) == "CONFIDENTIAL"
+    assert found.of(Scope("acme", "", "open")) == "INTERNAL"
+    assert found.of(Scope("x", "", "open")) == "PUBLIC"
+    assert Clearances((), DEFAULT_LATTICE).of(Scope()) is None
+    assert not found.clears(Scope("local"), "no such label")
