@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.errors import BadRequest, CrpError, NotFound
+from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused
 from crp_mcp.log import log
 from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RECEIPT_TEMPLATE, RESOURCE_TEMPLATE
 from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
@@ -71,6 +71,24 @@ class Port:
             log("error" if self._problem else "info", "registry", problem=self._problem)
         return registry.policy(server, tool, definition)
 
+    def accepts(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        # Nothing shipped opts in, so without a registry of the operator's there is nothing to look up.
+        return bool(self._settings.registry) and bool(self.policy(server, tool, definition).accepts_scratch_from)
+
+    async def lend(self, call: CapturedCall, agreed: bool) -> tuple[bytes | None, str | None]:
+        schema = {"inputSchema": call.tool.get("inputSchema")} if call.tool else {}
+        header = {
+            "op": "lend",
+            "server": call.server,
+            "name": call.call.tool,
+            "meta": own_meta(call.meta),
+            "tool": {**(policy_part(call.tool) or {}), **schema},
+            "agreed": agreed,
+        }
+        reply, blob = await self._ask(header, call.call.arguments_json, TOOL_SECONDS)
+        question = reply.get("question")
+        return (None, str(question)) if question else (blob, None)
+
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
         header = {
             "op": "capture",
@@ -87,8 +105,28 @@ class Port:
             reply, blob = await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
         except CrpError as error:
             log("error", "uncaptured", code=error.code, reason=str(error), server=call.server, size=raw.size)
+            withheld = self._withheld(call, raw) if self._settings.clearance else None
+            if withheld is not None:
+                return withheld
             return None if raw.data is None else mark_uncaptured(raw.data, call.modern)
         return blob if reply.get("action") == "replace" else None
+
+    def _withheld(self, call: CapturedCall, raw: RawResult) -> bytes | None:
+        """What to send in place of a result that could not be recorded and may be above the host's clearance."""
+        from crp_mcp.core.model import Scope
+        from crp_mcp.proof.lattice import Lattice
+        from crp_mcp.relay.labels import Clearances, hints_of, label_of
+        from crp_mcp.relay.service import withheld
+
+        policy = self.policy(call.server, call.call.tool, call.tool)
+        lattice = Lattice(self._registry.current().labels if self._registry is not None else ())
+        label = label_of(policy.sensitivity, hints_of(raw.data or b""), lattice)
+        named = str(call.meta.get("dev.crp/conversation") or self._settings.conversation or "")
+        scope = Scope(self._settings.tenant, self._settings.project, named)
+        if Clearances(self._settings.clearance, lattice).clears(scope, label):
+            return None
+        said = f"result withheld: labelled {label}, above the clearance here; it could not be recorded either"
+        return withheld(said, {"dev.crp/captured": False}, call.modern)
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
@@ -137,7 +175,7 @@ class Port:
     async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
         reply, out = await self._worker.call(header, blob, timeout=timeout)
         if not reply.get("ok"):
-            kinds: dict[str, type[CrpError]] = {"NOT_FOUND": NotFound, "BAD_REQUEST": BadRequest}
+            kinds: dict[str, type[CrpError]] = {"NOT_FOUND": NotFound, "BAD_REQUEST": BadRequest, "REFUSED": Refused}
             code = str(reply.get("code"))
             raise kinds.get(code, CrpError)(str(reply.get("message")), code=code)
         return reply, out

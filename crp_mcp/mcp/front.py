@@ -154,6 +154,7 @@ def own_side(relay: RelayPort) -> OwnSide:
         relay.owns_uri,
         may_replace,
         {"name": "crp-mcp", "version": __version__},
+        relay.accepts,
     )
 
 

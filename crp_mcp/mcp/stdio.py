@@ -18,6 +18,7 @@ from crp_mcp.core.wire.commands import (
     Capture,
     Close,
     Command,
+    Lend,
     Load,
     Log,
     Open,
@@ -102,6 +103,7 @@ class Driver:
             Close: self._close,
             Load: self._load,
             Capture: lambda command: self._spawn(self._side.capture(command)),
+            Lend: lambda command: self._spawn(self._lend(command)),
             CallOwn: self._call_own,
             CancelOwn: self._cancel_own,
             Log: lambda command: log(command.level, command.event, **command.fields),
@@ -254,6 +256,13 @@ class Driver:
 
     def _load(self, command: Load) -> None:
         self._spawn(self._read_whole(command))
+
+    async def _lend(self, command: Lend) -> None:
+        arguments, question, refusal = await self._side.lend(command)
+        if refusal is not None:
+            self._run(self._proxy.not_lent(command.key, refusal, self._loop.time()))
+        else:
+            self._run(self._proxy.lent(command.key, arguments, question, self._loop.time()))
 
     def _call_own(self, command: CallOwn) -> None:
         task = self._spawn(self._side.serve(command))

@@ -64,6 +64,16 @@ class RelayPort(Protocol):
     def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
         """What the registry says of a tool. The name is the one its server uses."""
 
+    def accepts(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        """Whether stored values may stand in the arguments of a tool."""
+
+    async def lend(self, call: CapturedCall, agreed: bool) -> tuple[bytes | None, str | None]:
+        """The arguments of a call with stored values in place; or None and the question a person must agree to first.
+
+        Raises:
+            CrpError: the call must not be made; the message says why.
+        """
+
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
         """Record one result. None: forward it as it came. Bytes: the `result` JSON to send instead. Never raises."""
 

@@ -35,6 +35,12 @@ class NullRelay:
 
         return ToolPolicy(passthrough=self._replace is None or tool in self._passthrough)
 
+    def accepts(self, server: str, tool: str, definition: object) -> bool:
+        return False
+
+    async def lend(self, call, agreed: bool) -> tuple[bytes | None, str | None]:
+        raise NotImplementedError("no tool takes stored values here")
+
     async def capture(self, call, raw) -> bytes | None:
         if self._broken:
             raise OSError("disk full")

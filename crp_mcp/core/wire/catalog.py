@@ -35,6 +35,11 @@ class Tool:
         raw = self.raw
         if "outputSchema" in self.definition and own.may_replace(self.server, self.name, self.definition):
             raw = without_members(raw, ("outputSchema",))
+        schema = self.definition.get("inputSchema")
+        if isinstance(schema, dict) and own.accepts(self.server, self.name, self.definition):
+            from crp_mcp.core.substitution import admit  # only for the few that opted in
+
+            raw = with_member(raw, "inputSchema", dump(admit(schema)))
         return raw if public == self.name else with_member(raw, "name", dump(public))
 
 

@@ -58,6 +58,19 @@ class Capture(NamedTuple):
     result: Piece
 
 
+class Lend(NamedTuple):
+    """Put stored values into a call's arguments, then report `lent(key, …)` or `not_lent(key, why)`."""
+
+    key: int
+    server: str
+    tool: str
+    arguments: bytes
+    meta: bytes | None
+    definition: Mapping[str, Any] | None
+    agreed: bool
+    """A person was asked and agreed."""
+
+
 class CallOwn(NamedTuple):
     """Serve a request from our own side, then report `settled(key, result JSON)` or `refused(key, …)`.
 
@@ -85,7 +98,7 @@ class Log(NamedTuple):
     fields: Mapping[str, Any] = MappingProxyType({})
 
 
-Command = ToHost | ToServer | Open | Close | Load | Capture | CallOwn | CancelOwn | Log
+Command = ToHost | ToServer | Open | Close | Load | Capture | Lend | CallOwn | CancelOwn | Log
 
 
 class ServerRules(NamedTuple):
@@ -118,3 +131,5 @@ class OwnSide(NamedTuple):
     """Whether results of this server's tool (definition as listed, or None) may be replaced by a summary."""
     identity: Mapping[str, str] = MappingProxyType({"name": "crp-mcp", "version": "0"})
     """What we call ourselves where we speak for many servers."""
+    accepts: Callable[[str, str, Mapping[str, Any] | None], bool] = lambda server, tool, definition: False
+    """Whether stored values may stand in the arguments of this server's tool."""

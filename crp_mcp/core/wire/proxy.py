@@ -22,6 +22,7 @@ from .catalog import Tool, Tools
 from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost
 from .eras import is_modern
 from .frame import Edit, Frame, Malformed, Piece, text_of
+from .lending import Lending, asks
 from .link import Link
 from .questions import Questions
 from .requests import Done, Outcome, same_id
@@ -43,6 +44,7 @@ class Proxy:
         self._settling: dict[int, Call] = {}
         self._questions = Questions(self.emit, keep_ids=self.keep_ids)
         self._keys = 0
+        self._lending = Lending(self.emit, self.answer, self._send_call)
 
     def emit(self, command: Command) -> None:
         """A command that follows from the event at hand."""
@@ -61,7 +63,8 @@ class Proxy:
             if isinstance(one, Malformed):
                 self._unreadable_from_host(one)
             elif one.method is None:
-                self._questions.answered(one, now)
+                if not self._lending.answered(one):
+                    self._questions.answered(one, now)
             elif one.id is None:
                 self._host_notified(one, now)
             else:
@@ -72,6 +75,8 @@ class Proxy:
         assert frame.id is not None
         call = Call(frame.id, frame, is_modern(frame), meta=frame.part("_meta"))
         self._calls[same_id(frame.id)] = call
+        if frame.method == "initialize":
+            self._lending.greeting = frame.part("capabilities")
         try:
             self.route(call, now)
         except (LookupError, TypeError, ValueError) as error:
@@ -94,6 +99,7 @@ class Proxy:
         if call is None or wanted is None:
             return
         self.end(call)
+        self._lending.dropped(call)
         span = frame.inner["requestId"]
         for link, pending in call.waits_for:
             if link.abandon(pending, now):
@@ -197,6 +203,16 @@ class Proxy:
             self.fail(call, Failure(code, text))
         return self.drain()
 
+    def lent(self, key: int, arguments: bytes | None, question: str | None, now: float) -> list[Command]:
+        """Stored values were put into a call's arguments, or a person must be asked first."""
+        self._lending.lent(key, arguments, question, now)
+        return self.drain()
+
+    def not_lent(self, key: int, text: str, now: float) -> list[Command]:
+        """Stored values may not go into a call; it is not made."""
+        self._lending.refused(key, text)
+        return self.drain()
+
     # -- for the routes ------------------------------------------------------------------------------------------
 
     def pass_on(self, call: Call, link: Link, now: float, **options: Any) -> None:
@@ -208,7 +224,12 @@ class Proxy:
         span = call.frame.inner.get("arguments")
         call.arguments = call.frame.piece(span) if span else None
         call.tool, call.tool_name, call.server = tool, name, link.name
-        edits: list[Edit] = []
+        if asks(call.arguments) and self.own.accepts(link.name, name, tool.definition if tool else None):
+            self._lending.hold(call, link, tool, name)
+        else:
+            self._send_call(call, link, tool, name, [], now)
+
+    def _send_call(self, call: Call, link: Link, tool: Tool | None, name: str, edits: list[Edit], now: float) -> None:
         if tool is not None and text_of(call.frame.part("name")) != name:
             edits.append((*call.frame.inner["name"], dump(name)))
         self.forward(call, link, lambda outcome, at: self._tool_answered(call, outcome), now, edits=edits)
