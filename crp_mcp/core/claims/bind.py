@@ -49,6 +49,12 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
         for column in money:
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at,)), 0.1))
+    if not out and qty.unit in UNIT_COLUMNS:
+        for column in scene.table.columns:
+            if column.values() is not None and set(column.words) & UNIT_COLUMNS[qty.unit]:
+                cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
+                beside = {chunk.at + 1} if _unit_word(scene, chunk) else set()
+                out.append((cond, frozenset({chunk.at} | beside), 0.1))
     return out[:6]
 
 
@@ -56,6 +62,21 @@ def _plural_of(named: Chunk) -> bool:
     """`11 games` over a column `game`: so many of them, not that one."""
     word = named.words[-1]
     return word.low.endswith("s") and word.low != word.stem and any(r.column.is_serial for r in named.columns)
+
+
+_UNIT_COLUMNS = {
+    "B": "size byte length filesize",
+    "s": "duration time elapsed runtime latency seconds",
+    "kg": "weight mass",
+    "m": "height length distance width depth elevation altitude",
+    "%": "percent percentage share rate pct ratio usage",
+}
+UNIT_COLUMNS = {unit: frozenset(stem(w) for w in words.split()) for unit, words in _UNIT_COLUMNS.items()}
+"""Unit of a number -> stems of column names that it may be of when none is named."""
+
+
+def _unit_word(scene: Scene, number: Chunk) -> bool:
+    return number.at + 1 < len(scene.chunks) and scene.chunks[number.at + 1].is_plain
 
 
 def _is_money(column: Column) -> bool:

@@ -21,6 +21,7 @@ Cell = str | int | float | bool | None
 _YEARLY = frozenset(
     stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut")
 )
+_NAMES_IT = frozenset(stem(w) for w in ("title", "name", "id"))
 _NAMING = frozenset(("id", "ids", "uuid", "guid", "key", "pk", "zip", "phone"))
 _COUNTED = frozenset(
     stem(w)
@@ -271,6 +272,8 @@ class Table:
     def key_column(self) -> Column | None:
         """The column that names each row: the first text column of nearly unique cells, else the first text column."""
         texts = [c for c in self.columns if not c.is_number and not c.is_date and c.filled]
+        if self.kind == "record":
+            return next((c for c in texts if set(c.words) & _NAMES_IT), None)
         for column in texts:
             if column.distinct >= 0.9 * self.rows:
                 return column

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .bind import ways
+from .lexicon import HINTS
 from .model import Distortion
 from .parse import names_column
 from .reading import Reading
+from .rows import number_rows
 from .scene import Cond, Scene, Selection
 
 _BLOCKERS = frozenset(
@@ -58,13 +61,14 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             for cond in conds:
                 rows = rows & cond.rows
             every = (*selection.conds, *conds)
+            minor = not rows and _in_minor_units(scene, scene.body)
             if len({c.column.position for c in every}) < len(every):
                 continue
             anchored = record or _anchored(scene, every)
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
-            if record and not any(not _names_record(scene, c) for c in every):
+            if record and not any(_tells(scene, c) for c in every):
                 continue
             if record:
                 cost += sum(0.36 for c in every if not _is_named(scene, c))
@@ -73,7 +77,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             firm = anchored and not (nots and (len(nots) > 1 or len(every) > 2))
             yield Reading(
                 "lookup",
-                holds,
+                None if minor else holds,
                 frozenset(spent),
                 sql,
                 found if not rows else f"{len(rows)} such rows",
@@ -90,6 +94,17 @@ def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
     return not lists or all(rows & part for c in selection.conds for part in c.members if len(c.members) > 1)
 
 
+def _in_minor_units(scene: Scene, rows: frozenset[int]) -> bool:
+    """Whether an amount of money stands there a hundredfold, as cents do: then it is not to be called wrong."""
+    for chunk in scene.chunks:
+        if chunk.qty and chunk.qty.unit == "$":
+            cents = replace(chunk.qty, value=chunk.qty.value * 100, step=1)
+            for column in scene.table.columns:
+                if column.is_measure and number_rows(column, cents) & rows:
+                    return True
+    return False
+
+
 def _part_of_whole(scene: Scene) -> bool:
     """`5 of their 7`: a count, never a value."""
     for chunk in scene.numbers:
@@ -104,11 +119,33 @@ def _names_record(scene: Scene, cond: Cond) -> bool:
     return cond.column is scene.table.key_column or bool(set(cond.column.words) & {"titl", "name", "id"})
 
 
+def _tells(scene: Scene, cond: Cond) -> bool:
+    """Whether a condition says something of a record: not which one it is, and not a word inside a longer text."""
+    if _names_record(scene, cond) and not _pathed(scene, cond):
+        return False
+    return not any(cond in m.options and m.weak for m in scene.mentions)
+
+
 def _is_named(scene: Scene, cond: Cond) -> bool:
     """Whether the clause also says which member of a record a value is of; its title needs no saying."""
-    if _names_record(scene, cond):
+    if _names_record(scene, cond) or _hinted(scene, cond):
         return True
-    return any(cond.column is r.column for c in scene.chunks for r in c.columns)
+    return any(cond.column is r.column for c in scene.chunks for r in c.columns) or _pathed(scene, cond)
+
+
+def _hinted(scene: Scene, cond: Cond) -> bool:
+    """Whether the preposition before the name says as much (`from SFO`, `in Houston`)."""
+    for mention in scene.mentions:
+        if mention.first and cond in mention.options:
+            lead = scene.chunks[mention.first - 1].low
+            return bool(HINTS.get(lead, frozenset()) & set(cond.column.words))
+    return False
+
+
+def _pathed(scene: Scene, cond: Cond) -> bool:
+    """Whether the clause names the object that a value is a member of (`the hero is …` for `hero.name`)."""
+    outer = set(cond.column.path_words) - set(cond.column.words)
+    return bool(outer & {w.stem for c in scene.chunks for w in c.words})
 
 
 def _anchored(scene: Scene, conds: tuple[Cond, ...]) -> bool:

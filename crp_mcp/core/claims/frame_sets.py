@@ -10,6 +10,7 @@ from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .reading import Reading
+from .rows import quote
 from .scene import Mention, Scene, Selection
 
 _SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
@@ -17,6 +18,8 @@ _SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """Readings for each set word the clause has."""
+    if scene.table.kind == "record":
+        yield from _no_such(scene)
     if scene.table.kind == "record" or any(c.op in ("than", "more", "less") and not c.columns for c in scene.chunks):
         return
     if scene.parse.ops("only") and len(scene.mentions) >= 2:
@@ -33,6 +36,18 @@ def readings(scene: Scene) -> Iterator[Reading]:
         or any(c.qty and c.qty.unit == "%" for c in scene.numbers)
     ):
         yield from _share(scene)
+
+
+def _no_such(scene: Scene) -> Iterator[Reading]:
+    """`no warnings` over a record that counts them."""
+    for op in scene.parse.ops("none"):
+        following = scene.chunks[op.at + 1] if op.at + 1 < len(scene.chunks) else None
+        for ref in following.columns if following else ():
+            number = ref.column.numbers[0] if ref.column.numbers else None
+            if number is not None and following is not None and ref.quality > 0.7:
+                used = frozenset((op.at, following.at))
+                sql = f"SELECT {quote(ref.column.name)} FROM {{table}}"
+                yield Reading("none", number == 0, used, sql, str(number), "none", Distortion.NEGATION_FLIP)
 
 
 def _only(scene: Scene) -> Iterator[Reading]:

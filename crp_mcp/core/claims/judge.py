@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import frame_compare, frame_count, frame_derived, frame_extreme, frame_lookup, frame_sets
+from . import frame_compare, frame_count, frame_derived, frame_extreme, frame_lookup, frame_sets, frame_stated
 from .build import build
 from .document import Table, transposed
 from .model import Outcome
@@ -28,7 +28,7 @@ MARKED = {
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
 """Readings within this of the cheapest are alternatives to it."""
-_FRAMES = (frame_count, frame_extreme, frame_derived, frame_sets, frame_compare, frame_lookup)
+_FRAMES = (frame_count, frame_extreme, frame_derived, frame_sets, frame_compare, frame_lookup, frame_stated)
 
 
 @dataclass(frozen=True, eq=False)

@@ -185,3 +185,15 @@ OUTCOME_WORDS = {
     "yes": ("yes", "true"),
 }  # fmt: skip
 """Stem of a word -> whole cells that say the same in short."""
+
+_HINTS = {
+    "from": "origin source from start departure sender depart",
+    "to": "destination target to end arrival recipient receiver",
+    "in": "city town country state province location region place venue area department category language currency",
+    "at": "location place venue stadium address time price rate company address",
+    "by": "author artist writer director creator owner by performer",
+    "on": "date day platform channel",
+    "for": "price cost fare amount",
+}
+HINTS: dict[str, frozenset[str]] = {k: frozenset(stem(w) for w in v.split()) for k, v in _HINTS.items()}
+"""Preposition before a name -> stems of column names that it says the name is of."""

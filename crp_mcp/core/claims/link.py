@@ -189,6 +189,8 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
             break
         hit, length, last = hit + 1, offset + 1, place
         core += mine[place] in leaf
+    if not core and at + 1 < len(words) and stem(words[at].low + words[at + 1].low) in mine:
+        return 2, 0.95
     if not core:
         return _by_synonym(column, words[at])
     if words[at].low in STOP and len(mine) > 1 and hit == 1:

@@ -61,9 +61,9 @@ def _of_result(result: Mapping[str, Any], is_error: bool) -> Document:
     texts = [t for b in blocks for t in [_block_text(b)] if t is not None]
     found = [read_document(t.encode("utf-8", "surrogatepass"), is_error=failed) for t in texts]
     structured = result.get("structuredContent")
-    if structured not in (None, {}) and not any(t.kind != "record" for d in found for t in d.tables):
-        read = read_tree(structured)
-        found = [read, *found] if read.tables and not _same(structured, texts) else found or [read]
+    tabled = any(t.kind != "record" for d in found for t in d.tables)
+    if structured not in (None, {}) and not tabled and not (found and _same(structured, texts)):
+        found = [read_tree(structured), *found]
     if not found:
         return Document(is_error=failed, is_empty=not blocks, kind="empty")
     return found[0] if len(found) == 1 else _joined(found)
@@ -82,8 +82,10 @@ def _block_text(block: Mapping[str, Any]) -> str | None:
 
 
 def _same(structured: Any, texts: list[str]) -> bool:
-    """Whether structured content only repeats a text block (`{"content": "No matches"}`)."""
-    return isinstance(structured, dict) and len(structured) == 1 and next(iter(structured.values())) in texts
+    """Whether structured content only repeats a text block, as it is or under one key."""
+    if isinstance(structured, dict) and len(structured) == 1 and next(iter(structured.values())) in texts:
+        return True
+    return any(_json(t.encode("utf-8", "surrogatepass")) == structured for t in texts if t.lstrip()[:1] in ("{", "["))
 
 
 def _joined(found: list[Document]) -> Document:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from .document import Document, Table
+from .lexicon import ROW_NOUNS
 from .model import Distortion, Outcome
 from .numbers import Quantity, agrees
 from .presence import presence
 from .quantities import find_quantities
 from .testruns import NO_FAILURE, Answer, answer_of, test_answer
+from .words import stems
 
 _STATUS = re.compile(
     r"\b(?:status(?:\s+code)?(?:\s+(?:of|was|is))?\s*:?|http(?:/\d(?:\.\d)?)?(?:\s+status)?|"
@@ -81,6 +83,10 @@ def answers(text: str, document: Document) -> list[Answer]:
         out.append(answer)
     if answer := _partial(text, document):
         out.append(answer)
+    if answer := _columns(text, document):
+        out.append(answer)
+    if answer := _over_empty(text, document):
+        out.append(answer)
     if not out and (answer := presence(text, document)):
         out.append(answer)
     return out
@@ -127,6 +133,11 @@ def _success(text: str, document: Document) -> Answer | None:
             fails, "status stated by the result", ", ".join(map(str, document.statuses)), said, Distortion.NEGATION_FLIP
         )
     rows = any(t.rows and t.kind == "rows" for t in document.tables)
+    if document.kind == "text" and document.message and not document.is_empty and _about_call(text):
+        told = bool(_SUCCESS.search(document.message)) and not _FAILURE.search(NO_FAILURE.sub("", document.message))
+        if told:
+            found = document.message[:120]
+            return answer_of(succeeds, "outcome stated by the result", found, said, Distortion.NEGATION_FLIP)
     if fails and _about_call(text) and (good or rows):
         return answer_of(
             False, "outcome stated by the result", "no error in the result", said, Distortion.NEGATION_FLIP
@@ -163,9 +174,21 @@ def _emptiness(text: str, document: Document) -> Answer | None:
     table = document.main
     if document.is_empty or (table is not None and table.rows == 0):
         return answer_of(True, "SELECT COUNT(*) FROM {table}", "0", "none", None)
-    if table is not None and table.rows and _plain_emptiness(text):
+    if table is not None and table.rows and (_plain_emptiness(text) or _none_of(text) & table.nouns):
         return answer_of(False, "SELECT COUNT(*) FROM {table}", str(table.rows), "none", Distortion.NEGATION_FLIP)
     return None
+
+
+_NO_NOUN = re.compile(
+    r"\b(?:no|zero|0) (?:matching )?(?P<noun>\w+)(?: (?:was|were))?(?: (?:found|returned|matched|listed))?\W*$",
+    re.IGNORECASE,
+)
+
+
+def _none_of(text: str) -> frozenset[str]:
+    """The noun of which a sentence says that there is none at all, as stems."""
+    match = _NO_NOUN.search(text.strip())
+    return frozenset(stems(match["noun"])) if match else frozenset()
 
 
 def _plain_emptiness(text: str) -> bool:
@@ -178,6 +201,38 @@ def _plain_emptiness(text: str) -> bool:
             re.IGNORECASE,
         )
     )
+
+
+_COLUMNS = re.compile(r"^\s*(?:different |top-level )?(?:columns|fields|keys|properties|attributes)\b", re.IGNORECASE)
+
+
+def _columns(text: str, document: Document) -> Answer | None:
+    """How many columns a table has, or keys an object."""
+    for qty in find_quantities(text):
+        if isinstance(qty.value, int) and _COLUMNS.match(text[qty.end :]) and not document.is_error:
+            table = document.main or next(iter(document.tables), None)
+            if table is None or table.kind == "list":
+                return None
+            holds = agrees(qty, len(table.columns))
+            if not holds and agrees(qty, table.rows):
+                return None
+            sure = table.kind == "rows" or bool(holds)
+            return _decide(holds, "number of columns", str(len(table.columns)), qty) if sure else None
+    return None
+
+
+def _over_empty(text: str, document: Document) -> Answer | None:
+    """Rows stated over a result that has none."""
+    counts = [
+        q for q in find_quantities(text) if isinstance(q.value, int) and q.unit == "" and q.compare in ("eq", "ge")
+    ]
+    if not document.is_empty or document.is_error or len(counts) != 1 or counts[0].value == 0:
+        return None
+    named = {w for t in document.tables for w in t.nouns}
+    counted = stems(text[counts[0].end :])[:3]
+    if set(counted) & named or (set(counted) & ROW_NOUNS and _RETURNED.search(text)):
+        return answer_of(False, "SELECT COUNT(*) FROM {table}", "0", counts[0].literal, Distortion.NEGATION_FLIP)
+    return None
 
 
 def _partial(text: str, document: Document) -> Answer | None:

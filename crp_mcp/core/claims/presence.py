@@ -46,7 +46,8 @@ def presence(text: str, document: Document) -> Answer | None:
     whole, part = _stands(document, wanted)
     if not part and not document.partial and negated:
         return answer_of(True, f"search for {name!r}", "no cell has it", f"no {name}", None)
-    if not part and not document.partial and not document.lines:
+    listed = any(t.kind != "record" for t in document.tables)
+    if not part and not document.partial and (listed or not document.lines):
         return answer_of(False, f"search for {name!r}", "no cell has it", name, Distortion.ENTITY_SUBSTITUTED)
     if whole:
         return answer_of(

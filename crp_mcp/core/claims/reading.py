@@ -59,7 +59,9 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             known = known or _entitles(scene, chunk)
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
             own = any(c.column is scene.table.key_column for c in chunk.columns)
-            cost += 0.0 if known or per else 0.15 if own or max(c.quality for c in chunk.columns) < 0.8 else 0.8
+            aside = scene.table.kind == "record" and not any(c.column.is_measure for c in chunk.columns)
+            full = 0.3 if aside and not _beside_unknown(scene, chunk.at, spent) else 0.8
+            cost += 0.0 if known or per else 0.15 if own or max(c.quality for c in chunk.columns) < 0.8 else full
         elif chunk.op:
             cost += _op_cost(scene, chunk)
         elif chunk.ordinal:
@@ -116,7 +118,7 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     """Words without counterpart: cheap where they extend a name, set the scene, or are the verb of the clause."""
     if any(c.stem in TURNS for c in run):
         return 0.9
-    if any(c.low not in STOP and other.holds(c.low) for c in run for other in scene.parse.others):
+    if any(_named_elsewhere(scene, c) for c in run):
         return 1.0
     if any(c.low in _STREAKS for c in run):
         return 2.0
@@ -131,6 +133,19 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if len(run) == 1 and _by_column(scene, run[0].at, spent):
         return 0.2
     return min(1.2, 0.5 + 0.2 * (len(run) - 1))
+
+
+def _named_elsewhere(scene: Scene, chunk: Chunk) -> bool:
+    """Whether a name or code is a cell of another table of the result: then the clause is about that one."""
+    if chunk.low in STOP or chunk.text.islower():
+        return False
+    return any(other.holds(chunk.low) for other in scene.parse.others)
+
+
+def _beside_unknown(scene: Scene, at: int, spent: set[int]) -> bool:
+    """Whether a column word stands by a word without counterpart, which may be the value stated for it."""
+    near = [x for x in (at - 1, at + 1, at + 2) if 0 <= x < len(scene.chunks)]
+    return any(scene.chunks[x].is_content and x not in spent for x in near)
 
 
 def _verbal(chunk: Chunk) -> bool:

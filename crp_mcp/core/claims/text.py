@@ -52,6 +52,9 @@ def read_text(text: str, *, is_error: bool = False) -> Document:
         tables.append(make_table(list(levels), [list(levels.values())], kind="record", path="levels", name="levels"))
     if len(text) <= 20_000 and not tests and (labels := dict(labelled_values(filled))):
         tables.append(make_table(list(labels), [list(labels.values())], kind="record", path="text"))
+    if not tests and len(filled) > 1 and all(_ITEM.fullmatch(line) for line in filled):
+        items = [[line.strip().lstrip("-*• ").strip()] for line in filled]
+        tables = [make_table(["item"], items, kind="list", name="files items lines entries")]
     short = len(filled) <= 12 and len(text) < 3000
     error = is_error or (short and bool(filled) and _looks_failed(filled))
     empty = not filled or (len(filled) <= 2 and bool(_NOTHING.match(filled[0])) and not error)
@@ -59,6 +62,10 @@ def read_text(text: str, *, is_error: bool = False) -> Document:
         tables=tuple(tables), lines=lines, is_error=error, is_empty=empty, partial=bool(_CUT.search(text[-2000:])),
         kind="text", message=text.strip()[:4000] if error or short else "", statuses=tuple(status_codes(text)),
     )  # fmt: skip
+
+
+_ITEM = re.compile(r"\s*(?:[-*•] \S.{0,200}|[\w./~@\\:-]{2,300})\s*")
+"""A line of a plain list: a bullet, or one word such as a path."""
 
 
 def _looks_failed(filled: Sequence[str]) -> bool:

@@ -167,10 +167,10 @@ class _Walk:
             if not row.keys() <= columns.keys():
                 columns.update(dict.fromkeys(row))
         rows = [[row.get(c) for c in columns] for row in flat]
+        kind = "record" if len(rows) == 1 and len(columns) == 1 and _is_figure(rows[0][0]) else "rows"
+        total, partial = _total_of(owner), _is_partial(owner)
         self.tables.append(
-            make_table(
-                list(columns), rows, path=path, name=_leaf(path), total=_total_of(owner), partial=_is_partial(owner)
-            )
+            make_table(list(columns), rows, kind=kind, path=path, name=_leaf(path), total=total, partial=partial)
         )
         nested: dict[str, list[Any]] = {}
         holders = [
@@ -186,6 +186,11 @@ class _Walk:
         for key, members in nested.items():
             if depth < 4 and len(self.tables) < MAX_TABLES:
                 self._rows([m for m in members if isinstance(m, dict)], f"{path}.{key}".strip("."), depth + 1, {})
+
+
+def _is_figure(cell: Any) -> bool:
+    """Whether the only cell of a result is a number: the answer of a count or a sum, not a row."""
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

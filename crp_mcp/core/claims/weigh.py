@@ -133,7 +133,8 @@ def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
 
 def _scalar(text: str, document: Document) -> Judged | None:
     """A result that is one bare number, against the one number of the clause."""
-    if len(document.scalars) != 1 or document.scalars[0][0] or len(document.tables) != 1:
+    tables = document.tables
+    if len(tables) != 1 or tables[0].kind != "record" or len(tables[0].columns) != 1 or document.lines:
         return None
     quantities = find_quantities(text)
     number = document.tables[0].columns[0].numbers[0]

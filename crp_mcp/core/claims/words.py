@@ -7,7 +7,10 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+(?:['’][^\W\d_]+)*|[^\w\s]|_")
+_TOKEN = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://[^\s)>\]\"']+|(?:[^\W\d_]\.){2,}|"
+    r"\d+(?:[.,:]\d+)*(?![^\W_])|[^\W_]+(?:['’][^\W\d_]+)*|[^\w\s]|_"
+)
 _MARKUP = re.compile(r"\[/?[A-Z]{3,}\]|</?[A-Za-z]{1,10}>|\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SPACED_CLITIC = re.compile(r"(\w) ?n ['’]t\b|(\w) ['’](s|t|re|ve|ll|d)\b")
