@@ -1,0 +1,72 @@
+"""A node of any domain and how it looks at each depth. Pure: equal nodes render to equal text; no ages, no clock.
+
+Strategy: a node brings the parts its domain knows (children, relations, summary, shape, body); the ladder is the same
+for all of them. Each depth tells everything the one before told, and at the deepest nothing is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_DEPTH = 9
+SAMPLES_FROM = 5
+"""From this depth on a growing part of the body is shown."""
+_SHARES = {5: 0.2, 6: 0.4, 7: 0.6, 8: 0.8}
+_LEAST_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One thing that exists: an entry, a fact, a turn, a definition, a section. Texts are what a reader is shown."""
+
+    uri: str
+    """`uko-py:class/auth.AuthManager`: domain, type, name."""
+    title: str
+    resource_uri: str
+    location: str = ""
+    children: tuple[str, ...] = ()
+    relations: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(what it is, names at the other end), in a fixed order."""
+    summary: str = ""
+    shape: tuple[str, ...] = ()
+    body: str = ""
+    whole: bool = False
+    """The body itself holds children, summary and shape (source code, documents): they are not said twice."""
+    content_key: str = ""
+    """Equal keys mean equal content; the body's own text where it is empty."""
+
+    @property
+    def domain(self) -> str:
+        return self.uri.partition(":")[0] + ":"
+
+    @property
+    def type(self) -> str:
+        """`uko-py:class`."""
+        return self.uri.partition("/")[0]
+
+
+def render(node: Node, depth: int) -> str:
+    """The node's text at a depth from 0 to 9; deeper counts as 9. Raises ValueError for a negative depth."""
+    if depth < 0:
+        raise ValueError("a depth is 0 or more")
+    lines = [node.title]
+    inside = depth >= MAX_DEPTH and node.whole and bool(node.body)
+    if depth >= 1 and node.children and not inside:
+        lines.append("contains: " + ", ".join(node.children))
+    if depth >= 2:
+        lines += [f"{what}: {', '.join(names)}" for what, names in node.relations if names]
+    if depth >= 3 and node.summary and not inside:
+        lines.append(node.summary)
+    if depth >= 4 and not inside:
+        lines += node.shape
+    if depth >= SAMPLES_FROM and node.body:
+        lines.append(node.body.rstrip("\n") if depth >= MAX_DEPTH else _sample(node.body, _SHARES[depth]))
+    return "\n".join(lines)
+
+
+def _sample(body: str, share: float) -> str:
+    """The first lines of a body, and how many more there are."""
+    lines = body.rstrip("\n").split("\n")
+    kept = min(len(lines), max(_LEAST_LINES, int(len(lines) * share)))
+    left = len(lines) - kept
+    return "\n".join(lines[:kept]) + (f"\n… {left} more lines" if left else "")
