@@ -1,4 +1,4 @@
-"""What proof costs, without a store: hashes against bare hashlib, signatures, canonical JSON, the chain.
+"""What proof costs: hashes against bare hashlib, signatures, canonical JSON, the chain, and captures with and without.
 
     python -m benchmarks.proof [--quick]
 
@@ -8,19 +8,29 @@ Ratios are of medians of CPU time, both sides run in turn in one process, so tha
 from __future__ import annotations
 
 import hmac
+import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import sha256
+from typing import Any, cast
 
-from benchmarks.harness import Figure, table
+from benchmarks.harness import Figure, interleaved, table
+from crp_mcp.app.engine import open_engine
+from crp_mcp.app.settings import Settings
+from crp_mcp.core.model import ToolCall, ToolPolicy
 from crp_mcp.keys.ring import audit_key_of, make_keyring, verify_signature
 from crp_mcp.proof import eccr, merkle
 from crp_mcp.proof.canonical import canonicalize, canonicalize_reference
 from crp_mcp.proof.chain import EMPTY_CHAIN, Record, link
 from crp_mcp.proof.chain_verify import Verdict, verify_chain
+from crp_mcp.proof.lattice import DEFAULT_LATTICE
 from crp_mcp.proof.strict_json import read_object
+from crp_mcp.relay.service import Job
+from crp_mcp.store import Sealed
 
 SEED = bytes(range(32))
 RING = make_keyring(SEED, source="benchmark", audit_keys=(audit_key_of(SEED),), own={}, trusted={})
@@ -151,6 +161,37 @@ def steps(rounds: int) -> list[Figure]:
     ]
 
 
+class Unproved:
+    """A sealer that links and signs nothing: what a capture would cost without proof."""
+
+    lattice = DEFAULT_LATTICE
+
+    def capture(self, *_: object, **__: object) -> Sealed:
+        return Sealed()
+
+
+def captures(rounds: int) -> list[Figure]:
+    """Whole captures of a result of about 10 KB: read, summarised, stored; with proof against without, in one run."""
+    rows = json.dumps([{"id": n, "city": "Oslo", "amount": n * 1.25, "note": "as agreed"} for n in range(165)])
+    result = json.dumps({"content": [{"type": "text", "text": rows}]}).encode()
+    return [capture(result, keep, rounds) for keep in (False, True)]
+
+
+def capture(result: bytes, keep: bool, rounds: int) -> Figure:
+    """One kind of capture: replaced by a summary, or passed on as it came (`keep`)."""
+    call = ToolCall("shop", "read_query", {"query": "select 1"}, b'{"query":"select 1"}')
+    with tempfile.TemporaryDirectory() as folder:
+        engine = open_engine(Settings(folder, project="p", host_key="1:1"))
+        job = Job(call, engine.settings.scope("c"), ToolPolicy(), result, keep=keep)
+        bare = replace(engine.service, sealer=cast(Any, Unproved()))
+        sides = {"proof": lambda: engine.service.capture(job), "bare": lambda: bare.capture(job)}
+        found = interleaved(sides, rounds, warm=20)
+        engine.close()
+    name = f"capture of 10 KB, {'passed on' if keep else 'summarised'}, with proof over without"
+    note = f"{found['proof']:.2f} ms over {found['bare']:.2f} ms "
+    return Figure(name, found["proof"] / found["bare"], 1.3, note=note)
+
+
 def main() -> int:
     """Print the table; 1 if a goal is missed."""
     quick = "--quick" in sys.argv
@@ -158,6 +199,7 @@ def main() -> int:
         merkle_root(100_000 if quick else 1_000_000, 3 if quick else 5),
         chain(10_000 if quick else 100_000, 5 if quick else 7),
         *steps(10 if quick else 50),
+        *captures(100 if quick else 400),
     ]
     print(table(figures))
     return 0 if all(figure.met for figure in figures) else 1

@@ -344,6 +344,8 @@ def _answer(reply: dict[str, Any], statement: Statement, tables: dict[str, tuple
                 continue
             inputs[entry.scratch_id] = entry
             converted.update({name: beside for name, _, beside in table.columns if beside and name in read})
+    for entry in names.entries.values():  # SQLite does not say that JOIN ... USING reads the table it joins
+        inputs[entry.scratch_id] = entry
     columns = unique(restore_names(statement, reply["columns"]))
     ordered = sorted(inputs.values(), key=lambda entry: (entry.created_at, entry.scratch_id))
     return Answer(columns, tuple(reply["rows"]), reply["total"], tuple(ordered), tuple(converted.items()))

@@ -133,9 +133,10 @@ def loose_texts(db: sqlite3.Connection) -> Iterator[LooseText]:
     yield from _texts(
         db,
         "turn",
-        "SELECT u.id, 'turn ' || u.number, t.name, s.project, c.name, u.text FROM turn u "
+        "SELECT u.id, 'turn ' || u.number, t.name, s.project, c.name, coalesce(u.text, '') || char(10) || "
+        "coalesce(u.decision, '') FROM turn u "
         "JOIN conversation c ON c.id = u.conversation_id JOIN space s ON s.id = c.space_id "
-        "JOIN tenant t ON t.id = s.tenant_id WHERE u.text IS NOT NULL",
+        "JOIN tenant t ON t.id = s.tenant_id WHERE u.text IS NOT NULL OR u.decision IS NOT NULL",
     )
     yield from _texts(
         db,
@@ -241,7 +242,7 @@ def apply(db: sqlite3.Connection, work: Work) -> list[Entry]:
     space = scopes.space_of(db, work.scope) or 0
     for digest in work.receipts:
         _revoke(db, space, digest, None, work.at)
-    db.executemany("UPDATE turn SET text = NULL WHERE id = ?", [(key,) for key in work.turns])
+    db.executemany("UPDATE turn SET text = NULL, decision = NULL WHERE id = ?", [(key,) for key in work.turns])
     _drop_facts(db, work.facts)
     for entry, one in made:
         if one.pinned:
@@ -264,7 +265,7 @@ def _take_out(db: sqlite3.Connection, work: Work, item: str, successors: dict[st
     seq, entry = found
     space = scopes.space_of(db, work.scope) or 0
     db.execute(
-        "UPDATE turn SET text = NULL WHERE role = 'assistant' AND text IS NOT NULL AND conversation_id = "
+        "UPDATE turn SET text = NULL, decision = NULL WHERE role = 'assistant' AND conversation_id = "
         "(SELECT conversation_id FROM entry WHERE seq = ?) AND number IN "
         "(SELECT turn FROM reference WHERE entry_seq = ?)",
         (seq, seq),
