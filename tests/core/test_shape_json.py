@@ -70,6 +70,15 @@ def test_rows_are_found_in_every_usual_wrapping(path: str, value: Any, rows: int
     assert (shape.kind, shape.path, shape.rows, names(shape)) == (Kind.TABULAR, path, rows, columns)
 
 
+def test_rows_under_nodes_are_taken_out_however_many() -> None:
+    """A long GraphQL connection is a table of its nodes."""
+    edges = [{"node": {"id": n, "tag": f"t{n}"}, "cursor": f"c{n}"} for n in range(3_000)]
+    data = json.dumps({"data": {"repo": {"edges": edges, "pageInfo": {"hasNextPage": True}}}}).encode()
+    shape = read_shape(data)
+    assert (shape.rows, names(shape), shape.path, shape.partial) == (3_000, ["id", "tag"], "data.repo.edges", True)
+    assert list(iter_rows(data, shape))[2_999] == (2_999, "t2999")
+
+
 COLUMNAR: list[Any] = [
     {"a": [1, 2, 3], "b": ["x", "y", "z"]},
     {"a": {"0": 1, "1": 2, "2": 3}, "b": {"0": "x", "1": "y", "2": "z"}},

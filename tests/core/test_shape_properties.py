@@ -110,6 +110,16 @@ def _agree(expected: Any, actual: Any) -> None:
         assert actual == expected
 
 
+def test_a_document_cut_anywhere_is_cut_and_not_broken() -> None:
+    """In a word, a number, an escape, between a key and its colon."""
+    text = '[{"a": "x\\u00e9\\n\\"q\\ud83d\\ude00", "b": [1.5e-3, true, false, null, -2], "c": {} , "d" : [ ] }, NaN]'
+    for end in range(1, len(text)):
+        reader = JsonReader()
+        reader.feed(text[:end].encode())
+        reader.finish()
+        assert (reader.cut, reader.broken) == (True, None), text[:end]
+
+
 @settings(max_examples=100, deadline=None)
 @given(ROWS, st.integers(0, 10**6))
 def test_a_cut_document_is_never_taken_for_all_of_it(rows: list[dict[str, Any]], cut: int) -> None:

@@ -145,7 +145,44 @@ def test_several_tables_are_no_one_table() -> None:
     assert read_shape(text.encode()).kind is Kind.TEXT
 
 
+def test_a_log_of_commits_in_blocks_is_a_table_without_its_title() -> None:
+    """`Key: value` blocks with the same keys, the line above them no key."""
+    blocks = "\n\n".join(f"Commit: 'c{n}'\nAuthor: Ann\nMessage: 'fix: {n}'" for n in range(3))
+    shape = read_shape(f"Commit history:\n{blocks}\n".encode())
+    assert (shape.kind, shape.rows) == (Kind.TABULAR, 3)
+    assert [column.name for column in shape.columns or ()] == ["Commit", "Author", "Message"]
+
+
+def test_a_table_in_a_frame_under_a_title_is_read() -> None:
+    """As `aws --output table` draws it."""
+    text = (
+        "-----------------\n|    Describe   |\n+---------------+\n||    Regions  ||\n|+------+------+|\n"
+        "|| Name |  End ||\n|+------+------+|\n||  a   |  e1  ||\n||  b   |  e2  ||\n|+------+------+|\n"
+    )
+    shape = read_shape(text.encode())
+    assert (shape.kind, shape.rows) == (Kind.TABULAR, 2)
+    assert [column.name for column in shape.columns or ()] == ["Name", "End"]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("/a/b.md\n/a/c.md\n/a/d.md", 3), ("[FILE] Apache-2.0\n[DIR] docs\n[FILE] GPL", 3), ("- one\n- two\n", 2)],
+)
+def test_an_item_a_line_is_a_list(text: str, count: int) -> None:
+    """Paths, names, marked entries; they come back one by one."""
+    shape = read_shape(text.encode())
+    assert (shape.kind, shape.source, shape.rows) == (Kind.LIST, "lines", count)
+    assert [row[0] for row in iter_rows(text.encode(), shape)] == text.strip().split("\n")
+
+
+def test_wrapped_data_and_code_are_no_lists() -> None:
+    """Though no line has a blank in it."""
+    for text in ("MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQsw\n" * 9, "f()\n{\n}\n", "foo();\nbar();\n"):
+        assert read_shape(text.encode()).kind is Kind.TEXT
+
+
 NO_TABLES = [
+    "Hello Ann,\n\nthe results, as promised:\n\na,b\n1,2\n3,4\n\nBye, Bob",
     "Dear John,\n\nThank you for your message, and for the file.\nBest regards,\nMary\n",
     "Smith, John\nDoe, Jane\nRoe, Richard\n",
     "total 276\ndrwxr-xr-x   2 root root  4096 May 20  2025 .\n"

@@ -63,7 +63,9 @@ class CsvBlocks:
         rows = kept if len(full) == len(kept) else [kept[number] for number in full]
         if not valid:
             rows = [list(map(_valid, row)) for row in rows]
-        return [[cell.strip() for cell in row[1:-1]] for row in rows] if self._dialect.outer else rows
+        if self._dialect.outer:
+            rows = [row[1:-1] for row in rows]
+        return [list(map(str.strip, row)) for row in rows] if self._dialect.trim else rows
 
     def _length(self, lines: list[str]) -> int:
         return len("".join(lines).encode(self._codec, "surrogateescape"))

@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +29,7 @@ FOOTER = re.compile(
     re.I,
 )
 _STRONG = re.compile(r"[^\W\d][\w.-]{0,60}")
+_BLANK_LINE = re.compile(r"\n[ \t]*\r?\n(?=[^\n]*\S)")
 _LINE_NUMBER = re.compile(r"( *)(\d{1,9})(\t|: ?|→|\| ?)(.*)")
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
@@ -47,9 +48,11 @@ class Dialect:
     """Blanks after a delimiter belong to it."""
     outer: bool = False
     """Rows begin and end with the delimiter."""
+    trim: bool = False
+    """Blanks around the cells are no part of them."""
 
 
-_PLAIN = {"header": True, "quoted": True, "skip": 0, "padded": False, "outer": False}
+_PLAIN = {"header": True, "quoted": True, "skip": 0, "padded": False, "outer": False, "trim": False}
 
 
 def read_delimited(text: str) -> TextTable | None:
@@ -123,7 +126,9 @@ def parse_lines(lines: Iterator[str] | io.StringIO, dialect: Dialect) -> Iterato
     )
     for row in reader:
         if dialect.outer:
-            row = [cell.strip() for cell in row[1:-1]]
+            row = row[1:-1]
+        if dialect.trim:
+            row = list(map(str.strip, row))
         if row and (len(row) > 1 or row[0].strip()):
             yield row
 
@@ -147,7 +152,9 @@ def _try(sample: str, whole: bool, dialect: Dialect) -> tuple[float, Dialect] | 
         return None
     if dialect.delimiter == "|" and all(len(row) > 2 and not row[0].strip() and not row[-1].strip() for row in rows):
         rows = [[cell.strip() for cell in row[1:-1]] for row in rows]
-        dialect = Dialect("|", 0, True, False, skip, outer=True)
+        dialect = Dialect("|", 0, True, False, skip, outer=True, trim=True)
+    elif dialect.delimiter == "|" and all(cell[:1] in ("", " ") for row in rows for cell in row[1:]):
+        dialect = replace(dialect, trim=True)
     return _judge(sample, rows, dialect)
 
 
@@ -191,8 +198,10 @@ def _judge(sample: str, rows: list[list[str]], dialect: Dialect) -> tuple[float,
         return _lone_row(sample, rows[0], dialect)
     if not _separated(rows, width, dialect, named_first or strong):
         return None
+    if not (strong or named_first or dialect.quoted) and _BLANK_LINE.search(sample.strip()):
+        return None
     header = has_header([row for row in rows[:300] if len(row) == width or row is first])
-    final = Dialect(dialect.delimiter, width, header, dialect.quoted, dialect.skip, dialect.padded, dialect.outer)
+    final = replace(dialect, width=width, header=header)
     return share + min(width, 50) / 1_000 - 0.0005 * dialect.padded - 0.1 * dialect.skip, final
 
 
@@ -281,9 +290,11 @@ def _separated(rows: Sequence[Sequence[str]], width: int, dialect: Dialect, name
     spaced = sum(cell[0] == " " for cell in cells) / max(1, len(cells))
     if dialect.padded:
         spaced = 0.0
-    if spaced < 0.5:
+    if spaced < 0.5 and (typed or named_first):
+        return True
+    if spaced <= 0.05:
         long = sum(len(cell.split()) > 12 for row in sample for cell in row if '"' not in cell) / (len(sample) * width)
-        return typed or named_first or (len(sample) >= 3 and long < 0.3)
+        return len(sample) >= 3 and long < 0.3 and all(rows[0][:1])
     if dialect.delimiter == "|":
         return width >= 3 and len(sample) >= 3 and len({tuple(map(len, row[:-1])) for row in sample}) == 1
     short = sum(len(cell) <= 60 for row in sample for cell in row) >= 0.9 * len(sample) * width

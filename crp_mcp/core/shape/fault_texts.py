@@ -169,7 +169,7 @@ def _ends_as_error(lines: list[str], size: int) -> bool:
     last = lines[-1][:_FIRST_LINE]
     if len(lines) > 12 or size > 2 * _SHORT or any(_LOG_LINE.match(line) for line in lines):
         return False
-    return re.match(r"(?:fatal )?error: ", last, re.I) is not None and _NO_ERROR.match(last) is None
+    return re.match(r"(?:[\w./-]{1,40}: )?(?:fatal )?error: ", last, re.I) is not None and not _NO_ERROR.match(last)
 
 
 def _ends_in_traceback(text: str) -> bool:

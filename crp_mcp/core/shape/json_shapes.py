@@ -15,7 +15,7 @@ from .find_rows import Found, empty_list, find_rows, is_list, size
 from .lists import ListFacts, list_facts
 from .model import Column, Shape, Value
 from .partial import read_extent
-from .vocabulary import COUNTS, FIRST, plain
+from .vocabulary import COUNTS, FIRST, PAGES, plain
 
 _MOST_SCALARS = 60
 _MOST_MEMBERS = 60
@@ -193,11 +193,11 @@ def object_shape(value: Mapping[str, Any]) -> Shape:
 def _single_list(value: Mapping[str, Any]) -> tuple[str, Shape] | None:
     """An object that is nothing but one list of plain items."""
     lists = [key for key, node in value.items() if is_list(node) and size(node)]
-    if len(lists) != 1 or any(isinstance(node, dict) and node for node in value.values()):
+    if len(lists) != 1:
         return None
-    others = [key for key in value if key != lists[0] and not is_list(value[key])]
+    others = [key for key, node in value.items() if key != lists[0] and node not in (None, "", [], {})]
     node = value[lists[0]]
-    if len(value) > 1 and not all(plain(key) in COUNTS for key in others):
+    if not all(plain(key) in COUNTS or plain(key) in PAGES for key in others):
         return None
     return lists[0], list_shape(node if isinstance(node, ListFacts) else list_facts(node, lists[0]))
 

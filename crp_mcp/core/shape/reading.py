@@ -18,6 +18,7 @@ from .fault_texts import text_fault
 from .faults import value_fault
 from .json_shapes import error_shape, list_shape, object_shape, shape_json
 from .json_stream import JsonReader, read_stream
+from .line_lists import read_line_list
 from .lists import ListFacts, list_facts
 from .model import Shape
 from .ndjson import LineRows, event_stream, looks_like_lines
@@ -281,6 +282,9 @@ def _as_text(text: str, bare: str, depth: int) -> Shape:
         return _wrapped(found, depth)
     if one_line and len(bare) <= 100 and not re.search(r"\s", bare):
         return Shape(Kind.SCALAR, "text", head=((to_value(bare),),))
+    items = read_line_list(bare)
+    if items is not None:
+        return replace(list_shape(list_facts(items)), source="lines", row_index=())
     pairs = read_pairs(bare)
     if pairs is not None:
         return replace(object_shape(pairs), source="key_value")

@@ -88,6 +88,8 @@ def _blocks(lines: Sequence[str]) -> TextTable | None:
         and not _same(groups[-1], groups[-2])
     ):
         around += [line.strip() for line in groups.pop()]
+    if groups[0][0].rstrip().endswith(":") and len(groups[0]) > 2 and groups[0][0] not in groups[1]:
+        around.append(groups[0].pop(0).strip())
     rows = []
     for group in groups:
         if not _plain_keys(group):

@@ -16,6 +16,7 @@ from .delimited import Dialect, read_rows
 from .embedded import fenced_blocks
 from .json_items import byte_length, scan_items
 from .json_stream import BLOCK, read_stream
+from .line_lists import read_line_list
 from .lists import ListFacts
 from .model import Shape
 from .ndjson import event_stream
@@ -234,6 +235,9 @@ def _as_rows(items: Iterable[Any], shape: Shape) -> Iterator[tuple[Cell, ...]]:
 
 
 def _text_rows(text: str, shape: Shape) -> Iterator[tuple[Cell, ...]]:
+    if shape.source == "lines":
+        yield from ((line,) for line in read_line_list(text.strip("\ufeff \t\r\n\f\v\x00")) or ())
+        return
     if shape.source in ("csv", "tsv", "delimited"):
         rows: Iterable[Sequence[str | None]] = read_rows(text, _dialect(shape))
         rows = list(rows)[1 if shape.reader.get("header", True) else 0 :]

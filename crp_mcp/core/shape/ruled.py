@@ -83,7 +83,12 @@ def _declared(lines: Sequence[str]) -> int | None:
     return None
 
 
+_DOUBLE = re.compile(r"\|[|+].*[|+]\|\s*")
+
+
 def _find(lines: Sequence[str]) -> list[_Region]:
+    if any(map(_DOUBLE.fullmatch, lines[:12])):  # a table inside a frame
+        lines = [line.strip()[1:-1] if _DOUBLE.fullmatch(line) else line for line in lines]
     regions: list[_Region] = []
     at = 0
     while at < len(lines) and len(regions) < 3:
@@ -236,6 +241,8 @@ def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str],
             break
         at += 1
     full = [group for group in groups if group]
+    while len(full) > 1 and len(full[0]) == 1 and len(full[0][0]) == 1 and max(map(len, full[1])) > 1:
+        full.pop(0)  # a title over the header
     if not full or rules < 2:
         return None
     width = max(len(row) for group in full for row in group)

@@ -133,12 +133,10 @@ class CsvStream:
     def _step_over(self, piece: bytes) -> bytes:
         """Drop the lines before the first row."""
         self._preamble += piece
-        if (
-            self._preamble.count(b"\n") + self._preamble.count(b"\r") < 2 * self._lines
-            and len(self._preamble) < _MOST_PREAMBLE
-        ):
+        lines = bytes(self._preamble).splitlines(keepends=True)
+        if len(lines) <= self._lines and len(self._preamble) < _MOST_PREAMBLE:
             return b""
-        lines = bytes(self._preamble).splitlines(keepends=True)[: self._lines]
+        lines = lines[: self._lines]
         size = sum(map(len, lines))
         self._before = [line.decode(self._encoding.codec, "replace").strip() for line in lines]
         piece, self._preamble, self._lines = bytes(self._preamble[size:]), bytearray(), 0
