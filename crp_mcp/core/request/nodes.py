@@ -26,12 +26,14 @@ class Node:
     location: str = ""
     children: tuple[str, ...] = ()
     relations: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(what it is, names at the other end), in a fixed order."""
+    """(what it is, names at the other end), in a fixed order; of a `whole` node those that its body shows too."""
+    inverse: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Relations that lead here: no body shows them."""
     summary: str = ""
     shape: tuple[str, ...] = ()
     body: str = ""
     whole: bool = False
-    """The body itself holds children, summary and shape (source code, documents): they are not said twice."""
+    """The body itself shows children, summary, shape and outgoing relations (source, documents): not said twice."""
     content_key: str = ""
     """Equal keys mean equal content; the body's own text where it is empty."""
 
@@ -54,7 +56,8 @@ def render(node: Node, depth: int) -> str:
     if depth >= 1 and node.children and not inside:
         lines.append("contains: " + ", ".join(node.children))
     if depth >= 2:
-        lines += [f"{what}: {', '.join(names)}" for what, names in node.relations if names]
+        relations = node.inverse if inside else (*node.relations, *node.inverse)
+        lines += [f"{what}: {', '.join(names)}" for what, names in relations if names]
     if depth >= 3 and node.summary and not inside:
         lines.append(node.summary)
     if depth >= 4 and not inside:

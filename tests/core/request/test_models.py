@@ -147,9 +147,10 @@ words = st.text(alphabet="abcdefg \n", min_size=1, max_size=30)
 @given(words, st.lists(words, max_size=3), words, words, words, st.booleans())
 def test_each_depth_tells_all_the_one_before_told(title, children, relation, summary, body, whole) -> None:
     """Every word of a rendering is in the next deeper one, and the deepest holds the whole body."""
-    held = f"{body}\n{' '.join(children)} {summary} shape"
+    held = f"{body}\n{' '.join(children)} {summary} shape calls: {relation}"
     node = Node(
         "uko-py:class/x", title, "file", children=tuple(children), relations=(("calls", (relation,)),),
+        inverse=(("called by", (title,)),),
         summary=summary, shape=("shape",), body=held, whole=whole,
     )  # fmt: skip
     texts = [render(node, depth) for depth in range(10)]
