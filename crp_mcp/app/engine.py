@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,19 +14,26 @@ import orjson
 
 from crp_mcp.config import LiveRegistry
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
-from crp_mcp.errors import BadRequest
+from crp_mcp.core.safety import parse_policy
+from crp_mcp.errors import BadRequest, Refused
 from crp_mcp.keys import Keyring, load_keyring
+from crp_mcp.log import log
 from crp_mcp.mcp.spool import sweep as sweep_spool
+from crp_mcp.mcp.tools.answers import HEADERS_KEY
+from crp_mcp.mcp.tools.life import LifeTools
 from crp_mcp.mcp.tools.own import OwnTools, reference_of
 from crp_mcp.mcp.tools.query import QueryTool
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.query.desk import Desk
 from crp_mcp.relay.auditing import Auditor
+from crp_mcp.relay.buffer import Buffer
 from crp_mcp.relay.conversation import Conversations
 from crp_mcp.relay.erasure import WHOLE_FILE, Eraser
+from crp_mcp.relay.facts import Facts
 from crp_mcp.relay.headers import headers_of
 from crp_mcp.relay.labels import Clearances, Guard
 from crp_mcp.relay.lending import Lender, Wanted
+from crp_mcp.relay.lifecycle import Lifecycle, acts, name_from
 from crp_mcp.relay.querying import Querier
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.rebuilding import Rebuilder, sweep_leftovers
@@ -35,6 +42,9 @@ from crp_mcp.relay.sealing import Sealer
 from crp_mcp.relay.searching import Finder
 from crp_mcp.relay.service import Counter, Job, Outcome, Service
 from crp_mcp.relay.spooled import read_spooled
+from crp_mcp.relay.streams import Streams
+from crp_mcp.relay.turns import Turns
+from crp_mcp.relay.using import Ask, NeedsCall, Using
 from crp_mcp.store import SqliteStore, open_store
 
 from .memory import give_back
@@ -82,6 +92,11 @@ class Engine:
     eraser: Eraser
     auditor: Auditor
     lender: Lender
+    turns: Turns
+    life: Lifecycle
+    using: Using
+    facts: Facts
+    streams: Streams
     now: Callable[[], float] = field(default=time.time)
     _swept_at: float = field(default=float("-inf"), init=False)
 
@@ -94,8 +109,14 @@ class Engine:
         scope = self.conversations.scope(meta)
         if op == "lend":
             return self._lend(header, blob, scope)
+        if op == "before":
+            return self._before(header, scope, meta)
         if op == "tool":
-            result = self.tools.call(str(header.get("name")), header.get("arguments"), scope)
+            try:
+                ask = self.ask(header, scope)
+                result = self.tools.call(str(header.get("name")), header.get("arguments"), scope, ask)
+            except NeedsCall as needed:
+                return call_again(needed.entry), b"", None
         elif op == "read_resource":
             result = self.tools.read_resource(str(header.get("uri")), scope)
         elif op == "complete":
@@ -133,16 +154,55 @@ class Engine:
         call = ToolCall(str(header["server"]), str(header["name"]), arguments, raw)
         policy = self.policy(call.server, call.tool, definition)
         meta = header.get("meta") or {}
+        scope = self.conversations.scope(meta)
         keep = policy.passthrough or has_interface(definition) or meta.get("dev.crp/raw") is True
         return Job(
             call,
-            self.conversations.scope(meta),
+            scope,
             policy,
             result,
             modern=bool(header.get("modern")),
             keep=keep,
             host_key=self.settings.host_key or None,
+            turn_id=self._turn(scope, meta),
+            acts=acts(definition),
+            supersedes=header.get("supersedes"),
+            stream_id=self.streams.of_call(scope, call),
+            name=name_from(meta),
+            audited=self.life.operator.audits,
         )
+
+    def ask(self, header: Mapping[str, Any], scope: Scope) -> Ask:
+        """Who asks for one of our own tools. Raises BadRequest or Refused for a turn or policy that is none."""
+        meta = header.get("meta") or {}
+        return Ask(
+            scope,
+            self.turns.of_call(scope, meta),
+            self.life.policy(meta),
+            header.get("refreshed") or {},
+            frozenset(header.get("servers") or ()),
+        )
+
+    def _turn(self, scope: Scope, meta: Mapping[str, Any]) -> int:
+        """A result is captured whatever its request said of turns."""
+        try:
+            return self.turns.of_call(scope, meta)
+        except BadRequest as error:
+            log("warning", "turn_ignored", reason=str(error))
+            return self.turns.of_call(scope, {})
+
+    def _before(self, header: Mapping[str, Any], scope: Scope, meta: Mapping[str, Any]) -> Reply:
+        """What to answer in place of a call: nothing, a result that is still fresh, or why it is not made."""
+        job = self.job(header, b"")
+        try:
+            result = self.life.before(job.call, scope, job.policy, meta, job.turn_id)
+        except Refused as refused:
+            result = {"content": [{"type": "text", "text": str(refused)}], "isError": True}
+        if result is None:
+            return {"action": "call"}, b"", None
+        meta_out = {**(result.get("_meta") or {}), HEADERS_KEY: dict(self.tools.headers(scope))}
+        result = {**result, "_meta": meta_out, **({"resultType": "complete"} if job.modern else {})}
+        return {"action": "answer"}, orjson.dumps(result), None
 
     def _lend(self, header: Mapping[str, Any], blob: bytes, scope: Scope) -> Reply:
         definition = header.get("tool")
@@ -155,13 +215,19 @@ class Engine:
         job, spool = self.job(header, blob), header.get("spool")
         if spool is None:
             outcome = self.service.capture(job)
-            return _captured(outcome, lambda: self.service.count_later(outcome))
+
+            def count() -> None:
+                self.service.count_later(outcome)
+                self.life.buffer.give_back()
+
+            return _captured(outcome, count)
         file = open(spool["path"], "rb")  # noqa: SIM115 - what is left to count is read from it after the answer
         outcome = self.service.settle(job, read_spooled(self.store, reader_of(file), spool["start"], spool["end"]))
 
         def later() -> None:
             with file:
                 self.service.count_later(outcome)
+            self.life.buffer.give_back()
 
         return _captured(outcome, later)
 
@@ -207,11 +273,18 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     counter = LazyCounter()
     sealer = Sealer(keyring, Lattice(registry.registry.labels))
 
-    def headers(entry: Entry) -> Mapping[str, str]:
-        return headers_of(entry, store.counters(entry.scope), now())
+    turns = Turns(store, now)
+    buffer = Buffer(store, sealer, now, settings.limits())
+
+    def headers(used: Sequence[Entry], saved: int | None) -> Mapping[str, str]:
+        return headers_in(used[0].scope, used, saved)
+
+    def headers_in(scope: Scope, used: Sequence[Entry] = (), saved: int | None = None) -> Mapping[str, str]:
+        return headers_of(used, store.counters(scope), now(), saved=saved, full=buffer.is_over(scope))
 
     guard = Guard(store, sealer, Clearances(settings.clearance, sealer.lattice), now)
-    service = Service(store, sealer, counter, now, secrets.token_bytes, headers, guard)
+    life = Lifecycle(store, sealer, now, turns, buffer, guard, parse_policy(settings.policy))
+    service = Service(store, sealer, counter, now, secrets.token_bytes, headers, guard, life.captured)
     reader = Reader(store, sealer, counter, now, guard)
 
     def policy_of(entry: Entry) -> ToolPolicy:
@@ -224,7 +297,23 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     receipts = Receipts(store, keyring, sealer, now)
     rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
     eraser = Eraser(store, sealer, rebuilder, now, desk.forget, _tidier(store, desk, settings))
-    tools = OwnTools(reader, policy_of, QueryTool(querier, reader), finder, service.answer_meta, receipts, eraser)
+    using = Using(store, sealer, now, reader, turns, buffer, policy_of)
+    facts = Facts(store, sealer, now, lambda entry: reader.summary(entry, policy_of(entry).summary))
+
+    def meta_of(entry: Entry, given: str | None) -> Mapping[str, Any]:
+        return service.answer_meta(entry, None if given is None else counter().count(given))
+
+    tools = OwnTools(
+        reader,
+        policy_of,
+        QueryTool(querier, reader),
+        finder,
+        meta_of,
+        receipts,
+        eraser,
+        LifeTools(using, facts),
+        headers_in,
+    )
     conversations = Conversations(
         store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
     )
@@ -244,6 +333,11 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         eraser,
         auditor,
         lender,
+        turns,
+        life,
+        using,
+        facts,
+        Streams(store, now),
         now,
     )
 
@@ -258,6 +352,19 @@ def _tidier(store: SqliteStore, desk: Desk, settings: Settings) -> Callable[[], 
         return all([desk.forget(scope, ()) for scope in store.spaces()])  # noqa: C419 - each is to be asked
 
     return tidy
+
+
+def call_again(entry: Entry) -> dict[str, Any]:
+    """What the proxy must know to call an entry's tool again."""
+    arguments = orjson.dumps(dict(entry.tool_call_args)).decode()
+    return {
+        "again": {
+            "scratch_id": entry.scratch_id,
+            "server": entry.server,
+            "name": entry.tool_name,
+            "arguments": arguments,
+        }
+    }
 
 
 def new_conversation() -> str:

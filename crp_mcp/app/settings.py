@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crp_mcp.core.model import Scope
+    from crp_mcp.relay.buffer import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Settings:
     host_key: str = ""
     clearance: tuple[tuple[str, str], ...] = ()
     """Who may see up to which label (`relay.labels`); nothing said: everything."""
+    policy: str = ""
+    """The operator's CRP-Safety-Policy."""
+    budget: tuple[int, int, int, int] | None = None
+    """Most bytes and entries of the store, and of one conversation; None: the usual ones."""
     conversation: str | None = None
     """Set where the conversation is known; else it is found by host process and project folder."""
 
@@ -56,6 +61,11 @@ class Settings:
         """The folder of tables derived from what is stored, for queries."""
         return self.folder / "tables"
 
+    def limits(self) -> Budget:
+        from crp_mcp.relay.buffer import Budget
+
+        return Budget(*self.budget) if self.budget else Budget()
+
     def scope(self, conversation: str = "") -> Scope:
         from crp_mcp.core.model import Scope
 
@@ -68,7 +78,9 @@ class Settings:
     def from_text(cls, text: str) -> Settings:
         data = json.loads(text)
         pairs = tuple((whom, label) for whom, label in data["clearance"])
-        return cls(**{**data, "registry": tuple(data["registry"]), "clearance": pairs})
+        budget = data["budget"]
+        more = {"registry": tuple(data["registry"]), "clearance": pairs, "budget": tuple(budget) if budget else None}
+        return cls(**{**data, **more})
 
 
 def load_settings(

@@ -36,19 +36,31 @@ def add(parser: argparse.ArgumentParser) -> None:
     pinning = actions.add_parser("pin", help="keep a result, under a name if one is given")
     pinning.add_argument("--name")
     unpinning = actions.add_parser("unpin", help="let a result go again")
+    promoting = actions.add_parser("promote", help="keep what a pinned, lasting result says as a fact of the project")
     exporting = actions.add_parser("export", help="write a result's exact bytes to a file")
     exporting.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
     counting = actions.add_parser("stats", help="how much is stored")
-    for action in (getting, pinning, unpinning, exporting):
+    finding = actions.add_parser("facts", help="the facts of this project, or those that hold some words")
+    finding.add_argument("words", nargs="*", metavar="WORD")
+    for action in (getting, pinning, unpinning, promoting, exporting):
         action.add_argument("scratch_id", help="a scratch_id or a pinned name")
-    for action in (listing, getting, pinning, unpinning, exporting, counting):
+    for action in (listing, getting, pinning, unpinning, promoting, exporting, counting, finding):
         common.add_store(action)
         common.add_json(action)
 
 
 def run(options: argparse.Namespace) -> int:
     engine = common.engine_of(options)
-    actions = {"list": _list, "get": _get, "pin": _pin, "unpin": _pin, "export": _export, "stats": _stats}
+    actions = {
+        "list": _list,
+        "get": _get,
+        "pin": _pin,
+        "unpin": _pin,
+        "promote": _pin,
+        "export": _export,
+        "stats": _stats,
+        "facts": _facts,
+    }
     try:
         actions[options.action](engine, options)
     finally:
@@ -93,8 +105,13 @@ def _get(engine: Engine, options: argparse.Namespace) -> None:
 
 def _pin(engine: Engine, options: argparse.Namespace) -> None:
     entry = find(engine, options.scratch_id)
+    from crp_mcp.relay.using import Ask
+
     name = getattr(options, "name", None)
-    line, _, handles = engine.tools.pin(entry.scope, entry.scratch_id, name, options.action == "unpin")
+    promote = options.action == "promote"
+    unpin = options.action == "unpin"
+    ask = Ask(entry.scope, policy=engine.life.operator)
+    line, handles = engine.tools.life.set_pin(ask, entry.scratch_id, name, unpin=unpin, promote=promote)
     if options.json:
         common.print_json(handles)
     else:
@@ -128,6 +145,18 @@ def _stats(engine: Engine, options: argparse.Namespace) -> None:
         shown = ", ".join(f"{k} {v:,}" for k, v in value.items()) if isinstance(value, dict) else value
         if shown is not None:
             common.print_text(f"{key}: {shown}")
+
+
+def _facts(engine: Engine, options: argparse.Namespace) -> None:
+    found = engine.facts.search(engine.settings.scope(), " ".join(options.words), 100)
+    for fact in found:
+        if options.json:
+            common.print_json(asdict(fact))
+        else:
+            doubt = f" ({fact.flag})" if fact.flag else ""
+            common.print_text(f"{fact.id} {fact.status.value}{doubt}: {fact.content}")
+    if not found:
+        print("no facts", file=sys.stderr)
 
 
 def find(engine: Engine, reference: str) -> Entry:

@@ -47,7 +47,7 @@ def plan_use(entry: Entry, now: float, stale: Stale | None, *, may_reinvoke: boo
 def warning(entry: Entry, now: float) -> str:
     """The note a stale entry is never used without (SPEC-029 §4.2)."""
     age = age_text(now - entry.created_at)
-    why = f", and {entry.stale_why}" if entry.stale_since is not None and entry.stale_why else ""
+    why = f": {entry.stale_why}" if entry.stale_since is not None and entry.stale_why else ""
     return f"NOTE: This result is from {age} ago and may be outdated{why}"
 
 

@@ -70,6 +70,10 @@ class Buffer:
             self._say_full(scope, newest)
         return full
 
+    def is_over(self, scope: Scope) -> bool:
+        """Whether more is kept than the budget allows: what is pinned or in use alone does not fit."""
+        return any(limit.over(self.store.counters(limit.scope)) for limit in self._limits(scope))
+
     def is_full(self, scope: Scope) -> bool:
         """Whether nothing more fits."""
         for limit in self._limits(scope):
@@ -120,7 +124,7 @@ class Buffer:
         def change(db: sqlite3.Connection) -> int:
             conversation = limits.conversation_row(db, limit.scope) if limit.scope else None
             found = limits.candidates(db, conversation, now, now - TURN_SECONDS, newest.scratch_id, BATCH)
-            chosen, size = [], 0
+            chosen, size = list[int](), 0
             for one in found:
                 if len(chosen) >= too_many and size >= too_much:
                     break

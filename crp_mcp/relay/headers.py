@@ -1,30 +1,37 @@
-"""The headers object of an answer (SPEC-029 §4.3, §9): exact, or absent. Content never goes into a header."""
+"""The headers object of an answer (SPEC-029 §4.3, §9, §11): exact, or absent. Content never goes into a header."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from crp_mcp.core.ages import is_fresh
+from crp_mcp.core.freshness import is_current
 from crp_mcp.core.model import Entry
 from crp_mcp.store import Counters
 
 
-def headers_of(entry: Entry, counters: Counters, now: float) -> Mapping[str, str]:
-    """Headers of an answer that used one entry. `counters` are the conversation's."""
-    headers = {
-        "CRP-Context-Scratch-Entries": f"{counters.entries}/{counters.pinned}",
-        "CRP-Context-Scratch-Freshness": freshness_header(entry, now),
-    }
-    if entry.raw_token_count is not None and entry.summary is not None:
-        headers["CRP-Context-Scratch-Tokens-Saved"] = str(counters.tokens_saved)
-    if entry.receipt is not None:
-        headers["Agent-Memory-Lineage-Receipt"] = entry.receipt
+def headers_of(
+    used: Sequence[Entry], counters: Counters, now: float, *, saved: int | None = None, full: bool = False
+) -> Mapping[str, str]:
+    """Headers of an answer. `used`: the entries it gives something of; `counters` are the conversation's.
+
+    `saved`: tokens of what was used less the tokens sent, never negative; None where that is not known.
+    """
+    headers = {"CRP-Context-Scratch-Entries": f"{counters.entries}/{counters.pinned}"}
+    if used:
+        headers["CRP-Context-Scratch-Freshness"] = worst_freshness(used, now)
+    if saved is not None:
+        headers["CRP-Context-Scratch-Tokens-Saved"] = str(saved)
+    if full:
+        headers["CRP-Context-Scratch-Full"] = "true"
+    if len(used) == 1 and used[0].receipt is not None:
+        headers["Agent-Memory-Lineage-Receipt"] = used[0].receipt
     return headers
 
 
-def freshness_header(entry: Entry, now: float) -> str:
-    """`fresh`, or `stale; age=240s; class=VOLATILE`."""
-    age = now - entry.created_at
-    if is_fresh(age, entry.freshness_ttl):
+def worst_freshness(used: Sequence[Entry], now: float) -> str:
+    """`fresh`, or `stale; age=240s; class=VOLATILE` of the oldest stale one."""
+    stale = [entry for entry in used if not is_current(entry, now)]
+    if not stale:
         return "fresh"
-    return f"stale; age={max(0, int(age))}s; class={entry.volatility.value}"
+    oldest = min(stale, key=lambda entry: entry.created_at)
+    return f"stale; age={max(0, int(now - oldest.created_at))}s; class={oldest.volatility.value}"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crp_mcp.core.ages import age_text, is_fresh, iso_time
+from crp_mcp.core.ages import age_text, iso_time
+from crp_mcp.core.freshness import is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
 from crp_mcp.core.shape import rows_at, shape_from_json
 from crp_mcp.core.shape.model import Shape
@@ -161,10 +162,12 @@ class Reader:
 
     def freshness(self, entry: Entry) -> str:
         """`captured 4 min ago, fresh` or the note that a stale result is never given without."""
-        age = self.now() - entry.created_at
-        if is_fresh(age, entry.freshness_ttl):
-            return f"captured {age_text(age)} ago, fresh"
-        return f"NOTE: captured {age_text(age)} ago, may be outdated; call {entry.tool_name} again for current data"
+        now = self.now()
+        if is_current(entry, now):
+            return f"captured {age_text(now - entry.created_at)} ago, fresh"
+        instead = entry.superseded_by
+        hint = f"{instead} has newer data" if instead else f"call {entry.tool_name} again for current data"
+        return f"{warning(entry, now)}; {hint}"
 
 
 def gone_text(stub: Stub) -> str:

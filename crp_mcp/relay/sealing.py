@@ -86,17 +86,18 @@ class Sealer:
         sent: str | None,
         supersedes: str | None = None,
         now: float | None = None,
+        more: Events = (),
     ) -> Sealed:
         """The record of the call, the receipt for what the host gets in its place, and the record of that.
 
         `sent` is the summary; None where the result goes on untouched: its receipt is then over the salted digest
         of the payload itself, since nothing was compacted. `supersedes`: the receipt of what this stands in for, after
-        an erasure; `now`: when that is not the moment of the capture.
+        an erasure; `now`: when that is not the moment of the capture. `more`: further records of the same moment.
         """
         at = entry.created_at if now is None else now
         item = item_of(entry, salt)
         receipt = self._issue([item], item.digest if sent is None else text_hash(sent), at, supersedes)
-        events = self._made(entry, item, salted_hash(salt, arguments), receipt)
+        events = (*self._made(entry, item, salted_hash(salt, arguments), receipt), *more)
         leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
         return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, (leaf,)))
 

@@ -7,13 +7,13 @@ to a result is decided here and nowhere else: shape, decide, summarise, then one
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
 
-from crp_mcp.core.model import Entry, Scope, ToolCall, ToolClass, ToolPolicy
+from crp_mcp.core.model import Entry, Persistence, Scope, ToolCall, ToolClass, ToolPolicy
 from crp_mcp.core.payload import (
     Structured,
     extract_payload,
@@ -71,6 +71,16 @@ class Job:
     keep: bool = False
     """Forward whatever the size: a passthrough tool, a tool with a user interface, a caller that asked for raw."""
     host_key: str | None = None
+    turn_id: int | None = None
+    acts: bool = False
+    """The tool says outright that it writes."""
+    supersedes: str | None = None
+    """The stale entry this call was made again for."""
+    stream_id: str | None = None
+    name: str | None = None
+    """A name for the entry; it is not pinned by that."""
+    audited: bool = False
+    """Everything is kept for an audit (`tool-output-retain=audit`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +160,10 @@ class Service:
     """Loads the counter on first use: asked only when bytes cannot decide."""
     now: Callable[[], float]
     random_bytes: Callable[[int], bytes]
-    headers: Callable[[Entry], Mapping[str, str]] = field(default=lambda entry: {})
+    headers: Callable[[Sequence[Entry], int | None], Mapping[str, str]] = field(default=lambda entries, saved: {})
     guard: Guard | None = None
+    after: Callable[[Job, Entry], None] | None = None
+    """What follows from a new entry, before its answer is made."""
 
     def capture(self, job: Job) -> Outcome:
         """Capture one result in full and say what the host gets. Raises StoreError where it cannot be recorded."""
@@ -233,12 +245,21 @@ class Service:
             sent_tokens=sum(map(self.counter().count, summaries)) if summaries else None,
             call_hash=hashlib.sha256(f"{job.call.server}\0{job.call.tool}\0".encode() + arguments).digest(),
             host_key=job.host_key,
+            turn_id=job.turn_id,
+            stream_id=job.stream_id,
+            supersedes=job.supersedes,
+            persistence=Persistence.PINNED if job.audited else Persistence.EPHEMERAL,
         )
 
         def seal(head: Head, entry: Entry) -> Sealed:
-            return self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent)
+            return self.sealer.capture(
+                head, entry, salt=salt, arguments=arguments, sent=sent, more=_kept(entry) if job.audited else ()
+            )
 
-        return self.store.commit_capture(draft, reading.written or self._write(reading), seal)
+        entry = self.store.commit_capture(draft, reading.written or self._write(reading), seal)
+        if self.after is not None:
+            self.after(job, entry)
+        return entry
 
     def _write(self, reading: Reading) -> WrittenPayload:
         with self.store.open_payload() as writer:
@@ -268,15 +289,30 @@ class Service:
                 replaced[text.block] = summary
         return reading.rewrite(
             replaced,
-            self.answer_meta(entry),
+            self.answer_meta(entry, sum(map(self.counter().count, summaries))),
             modern=job.modern,
             structured_summary=structured,
             keep_structured=not verdict.drop_structured,
         )
 
-    def answer_meta(self, entry: Entry) -> dict[str, Any]:
-        """`_meta` members of an answer that stands for an entry."""
-        return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers(entry))}
+    def answer_meta(self, entry: Entry, sent: int | None = None) -> dict[str, Any]:
+        """`_meta` members of an answer that stands for an entry. `sent`: the tokens given in its place."""
+        known = sent is not None and entry.raw_token_count is not None
+        saved = max(0, (entry.raw_token_count or 0) - (sent or 0)) if known else None
+        return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers([entry], saved))}
+
+
+def _kept(entry: Entry) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The record that an entry is kept for an audit: its shape, never its content."""
+    columns = (entry.structured or {}).get("columns")
+    shape = {
+        "kind": entry.kind.value,
+        "rows": entry.rows,
+        "columns": len(columns) if isinstance(columns, list) else None,
+        "bytes": entry.payload_bytes,
+    }
+    known = {key: value for key, value in shape.items() if value is not None}
+    return (("PINNED", {"scratch_id": entry.scratch_id, "reason": "audit", **known}),)
 
 
 def withheld(sentence: str, meta: Mapping[str, Any], modern: bool) -> bytes:

@@ -18,19 +18,29 @@ GAP_SECONDS = 30.0
 MAX_TURN = 2**31
 ROLES = ("user", "assistant")
 
-_KEEP = re.compile(r"\b(save|saved|keep|remember|pin|hold on to|don't lose|do not lose)\b", re.IGNORECASE)
-_NOT_KEEP = re.compile(
-    r"\b(don't|do not|never|no need to) (save|keep|remember|pin)\b|\bremember (when|how|that we|to)\b", re.I
+_KEEP = re.compile(
+    r"""\b(?:save|keep|remember|pin|hold\s+on\s+to)\s+
+        (?: (?:that|this|those|these|the|my|our|all)\s+(?!i\b|we\b|you\b|he\b|she\b|they\b|it\b|to\b)\w+
+          | (?:it|that|this|those|them|these)
+                (?=\s*(?:$|[.,;:!?)]|\b(?:as|for|under|please|too|around|safe|handy|somewhere)\b))
+        ) [^.!?]*
+      | \buse\s+(?:it|that|this|those|these|them|the)\b[^.!?]*\b(?:going\s+forward|from\s+now\s+on)\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
+"""SPEC-029 §5.3's words, with what they are said of. "Keep going" and "remember that we …" ask for no result."""
+_NOT = re.compile(r"(?:n['\u2019]t|\bnot|\bnever|\bno\s+need\s+to)\s+(?:\w+\s+)?$", re.IGNORECASE)
 _NAME = re.compile(
     r"""\b(?:call|name) (?:it|that|this|them|those|the \w+)?\s*["'“‘]([^"'”’]{1,80})["'”’]""", re.IGNORECASE
 )
 _AS = re.compile(r"""\b(?:as|under)\s+["'“‘]([^"'”’]{1,80})["'”’]""", re.IGNORECASE)
 
 
-def asks_to_keep(text: str) -> bool:
-    """Whether a user's words ask for a result to be kept (SPEC-029 §5.3)."""
-    return _KEEP.search(text) is not None and _NOT_KEEP.search(text) is None
+def what_to_keep(text: str) -> str | None:
+    """The part of a user's words that asks for a result to be kept (SPEC-029 §5.3), or None."""
+    for found in _KEEP.finditer(text):
+        if not _NOT.search(text[: found.start()]):
+            return found[0]
+    return None
 
 
 def name_in(text: str) -> str | None:

@@ -5,23 +5,33 @@ Runs inside the caller's transaction.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.store import entries, scopes
 
 
-def live_of_server(db: sqlite3.Connection, scope: Scope, server: str, limit: int) -> list[tuple[int, Entry]]:
-    """Return the newest entries of a server in tenant + project that nothing is known to have changed."""
-    space = scopes.space_of(db, scope)
+class Live(NamedTuple):
+    """As much of an entry as tells whether a write was about the same thing."""
+
+    seq: int
+    scratch_id: str
+    server: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+def live(db: sqlite3.Connection, scope: Scope, limit: int = 5_000) -> list[Live]:
+    """Return the newest captures of tenant + project that nothing is known to have changed."""
     rows = db.execute(
-        "SELECT seq FROM entry WHERE space_id = ? AND server = ? AND stale_since IS NULL AND origin = 'capture' "
-        "ORDER BY seq DESC LIMIT ?",
-        (space, server, limit),
+        "SELECT seq, scratch_id, server, tool_name, tool_call_args FROM entry WHERE space_id = ? "
+        "AND stale_since IS NULL AND origin = 'capture' ORDER BY seq DESC LIMIT ?",
+        (scopes.space_of(db, scope), limit),
     ).fetchall()
-    found = ((row[0], entries.by_seq(db, row[0])) for row in rows)
-    return [(seq, entry) for seq, entry in found if entry is not None]
+    return [Live(*row[:4], json.loads(row[4])) for row in rows]
 
 
 def make_stale(db: sqlite3.Connection, seqs: Sequence[int], at: float, why: str) -> None:

@@ -138,7 +138,7 @@ def test_a_stale_result_is_given_with_a_note_of_its_age(at: Bench) -> None:
     assert "fresh" in texts(at.tool("scratch_get", scratch_id=made, view="raw"))[0]
     at.clock.at += 301
     line = texts(at.tool("scratch_get", scratch_id=made, view="raw"))[0]
-    assert "NOTE: captured 5 min ago, may be outdated" in line
+    assert "NOTE: This result is from 5 min ago and may be outdated" in line
 
 
 def test_an_answer_of_ours_is_never_a_capture(at: Bench) -> None:

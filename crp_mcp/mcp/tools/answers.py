@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+HEADERS_KEY = "dev.crp/headers"
+
 
 def answer(line: str, data: str | None = None, handles: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A result. `data` is never joined to our line: nothing in it can pass for a word of ours.
@@ -23,3 +25,11 @@ def answer(line: str, data: str | None = None, handles: Mapping[str, Any] | None
 def failure(message: str, code: str) -> dict[str, Any]:
     """A tool execution error: what happened and what to do."""
     return {"content": [{"type": "text", "text": message}], "isError": True, "structuredContent": {"code": code}}
+
+
+def add_to_line(result: dict[str, Any], *sentences: str) -> dict[str, Any]:
+    """The result with more said in our line, which stands first."""
+    if not sentences:
+        return result
+    first, *rest = result["content"]
+    return {**result, "content": [{**first, "text": "; ".join([first["text"], *sentences])}, *rest]}

@@ -76,6 +76,13 @@ class Arguments:
             raise BadRequest(f"{self._tool}: `{name}` must be a list of strings")
         return value
 
+    def mapping(self, name: str) -> Mapping[str, Any] | None:
+        """An object, or None where it was not given."""
+        value = self._take(name)
+        if value is None or isinstance(value, Mapping):
+            return value
+        raise BadRequest(f"{self._tool}: `{name}` must be an object, not {_kind(value)}")
+
     def done(self) -> None:
         """Refuse arguments that nobody asked for, naming the nearest one that exists."""
         for name in self._given:

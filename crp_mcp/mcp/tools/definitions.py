@@ -22,9 +22,9 @@ VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored tool result in full by its scratch_id or pinned name. view: summary; rows (as CSV); raw (exact "
-        "text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from character offset; grep: "
-        "lines matching a regex, with context lines; block: one part. next_offset leads on. "
+        "Read a stored result in full by scratch_id, pinned name or phrase (the second table). view: summary, rows "
+        "(as CSV); raw (exact text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from "
+        "character offset; grep: lines matching a regex, with context lines; block: one part. next_offset leads on. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
@@ -71,11 +71,16 @@ SCRATCH_PIN: dict[str, Any] = {
     "name": "scratch_pin",
     "description": (
         "Keep a stored result from being evicted, under a name that other calls accept instead of its id; unpin ends "
-        'that. Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
+        'that; promote makes a durable fact. Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
     ),
     "inputSchema": {
         "type": "object",
-        "properties": {"scratch_id": _ID, "name": {"type": "string"}, "unpin": {"type": "boolean"}},
+        "properties": {
+            "scratch_id": _ID,
+            "name": {"type": "string"},
+            "unpin": {"type": "boolean"},
+            "promote": {"type": "boolean"},
+        },
         "required": ["scratch_id"],
     },
     "annotations": {
@@ -120,7 +125,34 @@ SCRATCH_FORGET: dict[str, Any] = {
     },
 }
 
-OWN_TOOLS: tuple[dict[str, Any], ...] = (SCRATCH_GET, SCRATCH_LIST, SCRATCH_PIN, SCRATCH_QUERY, SCRATCH_FORGET)
+RECORD_TURN: dict[str, Any] = {
+    "name": "record_turn",
+    "description": (
+        'Log a message of this conversation: its text, a decision made. A user\'s "save that calculation" pins what it '
+        "refers to. "
+        'Example: {"role": "user", "text": "keep those results"}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "role": {"enum": ["user", "assistant"]},
+            "text": {"type": "string"},
+            "turn": _INT,
+            "decision": {"type": "object"},
+        },
+        "required": ["role"],
+    },
+    "annotations": {"title": "Log a turn", "readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
+}
+
+OWN_TOOLS: tuple[dict[str, Any], ...] = (
+    SCRATCH_GET,
+    SCRATCH_LIST,
+    SCRATCH_PIN,
+    SCRATCH_QUERY,
+    RECORD_TURN,
+    SCRATCH_FORGET,
+)
 OWN_NAMES = frozenset(tool["name"] for tool in OWN_TOOLS)
 
 RECEIPT_TEMPLATE: dict[str, Any] = {

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crp_mcp.core.ages import age_text, is_fresh, iso_duration, iso_time, size_text
+from crp_mcp.core.ages import age_text, iso_duration, iso_time, size_text
+from crp_mcp.core.freshness import Use, is_current, needed
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
 from crp_mcp.core.shape import shape_to_json
 from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused, Rejected
@@ -15,11 +16,13 @@ from crp_mcp.relay.erasure import Eraser
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.receipts import Receipts
 from crp_mcp.relay.searching import Finder, TextPage
-from crp_mcp.store import Filters, Head, Sealed
+from crp_mcp.relay.using import Ask
+from crp_mcp.store import Filters
 
-from .answers import answer, failure
+from .answers import HEADERS_KEY, add_to_line, answer, failure
 from .arguments import Arguments
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
+from .life import LifeTools
 from .query import QueryTool
 
 RECEIPT_URI = "receipt://"
@@ -39,25 +42,37 @@ class OwnTools:
     policy: Callable[[Entry], ToolPolicy]
     query: QueryTool
     finder: Finder
-    meta: Callable[[Entry], Mapping[str, Any]]
+    meta: Callable[[Entry, str | None], Mapping[str, Any]]
+    """`_meta` of an answer about an entry; the text is what was given of it."""
     receipts: Receipts
     eraser: Eraser
+    life: LifeTools
+    headers: Callable[[Scope], Mapping[str, str]]
 
-    def call(self, name: str, arguments: object, scope: Scope) -> dict[str, Any]:
-        """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`."""
-        tools = {
-            "scratch_get": self._get,
-            "scratch_list": self._list,
-            "scratch_pin": self._pin,
-            "scratch_query": self.query.call,
-            "scratch_forget": self._forget,
+    def call(self, name: str, arguments: object, scope: Scope, ask: Ask | None = None) -> dict[str, Any]:
+        """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`.
+
+        Raises NeedsCall where an upstream's tool must be called again first, and whoever asks can do that.
+        """
+        ask = ask or Ask(scope)
+        tools: dict[str, Callable[[Arguments], dict[str, Any]]] = {
+            "scratch_get": lambda given: self._get(given, ask),
+            "scratch_list": lambda given: self._list(given, scope),
+            "scratch_pin": lambda given: self.life.pin(given, ask),
+            "scratch_query": lambda given: self.query.call(given, scope),
+            "record_turn": lambda given: self.life.record_turn(given, ask),
+            "scratch_forget": lambda given: self._forget(given, scope),
         }
         try:
             if name not in tools:
                 raise NotFound(f"no tool {name!r}; there are {', '.join(tools)}")
-            return tools[name](Arguments(name, arguments), scope)
+            return self._with_headers(tools[name](Arguments(name, arguments)), scope)
         except CrpError as error:
-            return failure(str(error), error.code)
+            return self._with_headers(failure(str(error), error.code), scope)
+
+    def _with_headers(self, result: dict[str, Any], scope: Scope) -> dict[str, Any]:
+        """Every answer of ours says how full the buffer is, also one that gives nothing of an entry."""
+        return result if "_meta" in result else {**result, "_meta": {HEADERS_KEY: dict(self.headers(scope))}}
 
     def read_resource(self, uri: str, scope: Scope) -> dict[str, Any]:
         """`resources/read` of `scratch://{scratch_id}`. Raises NotFound or BadRequest."""
@@ -87,7 +102,7 @@ class OwnTools:
 
     # -- scratch_get -----------------------------------------------------------------------------------------------
 
-    def _get(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+    def _get(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         reference = given.text("scratch_id", required=True)
         view = given.choice("view", VIEWS, "summary")
         offset = given.whole("offset", 0)
@@ -98,7 +113,31 @@ class OwnTools:
         context = given.whole("context", CONTEXT_LINES, high=50)
         block = given.whole("block", 0) or None
         given.done()
-        entry = self.reader.entry(scope, reference_of(str(reference)))
+        found, said = self.life.using.find(ask.scope, reference_of(str(reference)))
+        explicit = view != "summary" or not (grep is None and path is None and block is None)
+        used = self.life.using.use(ask, found, explicit=explicit)
+        if used.use is Use.EXCLUDE:
+            return self._excluded(used.entry)
+        result = self._view(used.entry, view, offset, limit, columns, max_tokens, path, grep, context, block)
+        return add_to_line(result, *([said] if said else []), *used.said)
+
+    def _excluded(self, entry: Entry) -> dict[str, Any]:
+        line = needed(entry, self.reader.now()) + '; view "raw" or "rows" gives the old data as such'
+        return answer(line, None, {"scratch_id": entry.scratch_id, "excluded": True})
+
+    def _view(
+        self,
+        entry: Entry,
+        view: str,
+        offset: int,
+        limit: int,
+        columns: list[str] | None,
+        max_tokens: int,
+        path: str | None,
+        grep: str | None,
+        context: int,
+        block: int | None,
+    ) -> dict[str, Any]:
         if grep is not None:
             return self._grep(entry, grep, block, context, offset, limit, max_tokens)
         if path is not None:
@@ -113,7 +152,7 @@ class OwnTools:
             return self._receipt(entry)
         text = self._summary(entry) if view == "summary" else provenance_text(entry)
         result = answer(f"{entry.scratch_id}: {self.reader.freshness(entry)}", text, {"scratch_id": entry.scratch_id})
-        return {**result, "_meta": dict(self.meta(entry))}
+        return {**result, "_meta": dict(self.meta(entry, text))}
 
     def _summary(self, entry: Entry) -> str:
         return self.reader.summary(entry, self.policy(entry).summary)
@@ -128,7 +167,7 @@ class OwnTools:
         more = "" if page.done else f"; next_offset {end}"
         line = f"{entry.scratch_id}: {what}{total}{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.total, "next_offset": None if page.done else end}
-        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
     def _block(
         self,
@@ -151,7 +190,7 @@ class OwnTools:
         what = "all" if done and page.start == 0 else f"characters {page.start}-{page.end} of"
         line = f"{entry.scratch_id}: {what} {page.size:,} characters{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
-        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
     def _grep(
         self, entry: Entry, pattern: str, block: int | None, context: int, offset: int, limit: int, max_tokens: int
@@ -167,7 +206,7 @@ class OwnTools:
         more = "" if done else f"; next_offset {end}"
         line = f"{entry.scratch_id}: {what}, of {found.lines:,} lines{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": found.total, "next_offset": None if done else end}
-        return {**answer(line, found.text, handles), "_meta": dict(self.meta(entry))}
+        return {**answer(line, found.text, handles), "_meta": dict(self.meta(entry, found.text))}
 
     def _raw(self, entry: Entry, offset: int, max_tokens: int) -> dict[str, Any]:
         page = self.reader.raw(entry, offset, max_tokens)
@@ -176,7 +215,7 @@ class OwnTools:
         what = "all" if done and page.start == 0 else f"bytes {page.start}-{page.end} of"
         line = f"{entry.scratch_id}: {what} {page.size:,} bytes{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
-        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry))}
+        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
     def _receipt(self, entry: Entry) -> dict[str, Any]:
         """The receipt that is in force for an entry, verified now. A refusal says its reason and is recorded."""
@@ -189,7 +228,7 @@ class OwnTools:
         except Rejected as refusal:
             raise Refused(f"{line}; REJECTED: {refusal}") from refusal
         handles = {"scratch_id": entry.scratch_id, "receipt": found.digest}
-        return {**answer(f"{line}; verified", found.body.decode(), handles), "_meta": dict(self.meta(entry))}
+        return {**answer(f"{line}; verified", found.body.decode(), handles), "_meta": dict(self.meta(entry, None))}
 
     # -- scratch_forget --------------------------------------------------------------------------------------------
 
@@ -239,38 +278,11 @@ class OwnTools:
             None if entry.rows is None else f"{entry.rows:,} rows",
             size_text(entry.payload_bytes),
             f"{age_text(age)} ago",
-            "fresh" if is_fresh(age, entry.freshness_ttl) else "stale",
-            f'pinned as "{entry.name}"' if entry.name else "pinned" if is_pinned(entry) else None,
+            "fresh" if is_current(entry, self.reader.now()) else "stale",
+            f"stream {entry.stream_id}" if entry.stream_id else None,
+            named(entry),
         ]
         return " · ".join(part for part in parts if part)
-
-    # -- scratch_pin -----------------------------------------------------------------------------------------------
-
-    def _pin(self, given: Arguments, scope: Scope) -> dict[str, Any]:
-        reference = reference_of(str(given.text("scratch_id", required=True)))
-        name = given.text("name", limit=200)
-        unpin = given.flag("unpin") or False
-        given.done()
-        return answer(*self.pin(scope, reference, name, unpin))
-
-    def pin(self, scope: Scope, reference: str, name: str | None, unpin: bool) -> tuple[str, None, dict[str, Any]]:
-        """Pin or unpin an entry: the sentence to say, and handles. Raises NotFound or BadRequest."""
-        reader = self.reader
-        before = reader.entry(scope, reference)
-
-        def seal(event: str) -> Callable[[Head, Entry], Sealed]:
-            data = {"reason": "asked"}
-            return lambda head, entry: reader.sealer.event(head, entry, event, data, reader.now())
-
-        if unpin:
-            entry = reader.store.unpin(scope, before.scratch_id, seal("UNPINNED"))
-            said = "unpinned" if is_pinned(before) else "was not pinned"
-            return f"{entry.scratch_id} {said}", None, {"scratch_id": entry.scratch_id}
-        pinned = reader.store.pin(scope, before.scratch_id, seal("PINNED"), name=name, reason="asked")
-        entry = pinned.entry
-        as_name = f' as "{entry.name}"' if entry.name else ""
-        moved = f"; {pinned.taken_from} had that name before and stays pinned" if pinned.taken_from else ""
-        return f"{entry.scratch_id} pinned{as_name}{moved}", None, {"scratch_id": entry.scratch_id, "name": entry.name}
 
 
 def mime_of(entry: Entry) -> str:
@@ -279,8 +291,11 @@ def mime_of(entry: Entry) -> str:
     return "application/json" if entry.form == "result" or source.startswith("json") else "text/plain"
 
 
-def is_pinned(entry: Entry) -> bool:
-    return entry.persistence is Persistence.PINNED
+def named(entry: Entry) -> str | None:
+    """How an entry is pinned or called."""
+    if entry.persistence is Persistence.PINNED:
+        return f'pinned as "{entry.name}"' if entry.name else "pinned"
+    return f'called "{entry.name}"' if entry.name else None
 
 
 def reference_of(text: str) -> str:
@@ -319,5 +334,11 @@ def provenance_text(entry: Entry) -> str:
         "kept_until": iso_time(entry.expires_at),
         "persistence": entry.persistence.value,
         "supersedes": entry.supersedes,
+        "superseded_by": entry.superseded_by,
+        "stale_since": None if entry.stale_since is None else iso_time(entry.stale_since),
+        "stale_why": entry.stale_why,
+        "turn": entry.turn_id,
+        "referenced_by": ", ".join(map(str, entry.referenced_by)) or None,
+        "stream_id": entry.stream_id,
     }
     return "\n".join(f"{key}: {value}" for key, value in facts.items() if value is not None)
