@@ -16,7 +16,7 @@ from crp_mcp.store import Filters, Store, Stub
 
 from .cache import Cache, Table, scope_file
 from .mistakes import explain, refused, stopped
-from .rewrite import Decimals, computes, fix_match, fix_sums
+from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
 from .sql import Statement, fix_now, join_dotted, quote, read_statement, restore_names
 
@@ -83,8 +83,8 @@ class Desk:
         by_name = _views(names, tables)
         join_dotted(statement, lambda name: _known(name, by_name))
         fix_now(statement, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)))
-        searched = fix_match(statement)
         used = _used(statement, by_name)
+        searched = fix_match(statement, {name.lower() for table in used for name, _, _ in table.columns})
         if searched:
             for table in used:
                 if table.text:
@@ -92,8 +92,11 @@ class Desk:
         self._fix_sums(cache, statement, used)
         request = self._request(cache, statement, by_name, used, searched)
         reply = self._ask(request)
+        if reply.get("error") == "integer overflow":
+            sum_exactly(statement)
+            reply = self._ask({**request, "sql": statement.text()})
         if not reply.get("ok"):
-            raise self._fault(reply, scope, used, names)
+            raise self._fault(reply, scope, used, names, searched)
         return _answer(reply, statement, tables, names)
 
     def grep(self, pattern: str, pieces: Any, *, context: int, offset: int, most: int) -> dict[str, Any]:
@@ -247,7 +250,9 @@ class Desk:
         except Stopped as error:
             return {"ok": False, "stopped": str(error)}
 
-    def _fault(self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: _Names) -> Exception:
+    def _fault(
+        self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: _Names, searched: bool
+    ) -> Exception:
         if reply.get("stopped") or reply.get("late"):
             return Refused(stopped(self._seconds, reply.get("stopped") or "late"))
         if reply.get("refused"):
@@ -258,7 +263,7 @@ class Desk:
         for name, why in names.gone.items():
             if name in error.lower():
                 return NotFound(why)
-        return BadRequest(f"sql: {explain(error, used, self._listed(scope, used), reply.get('pattern'))}")
+        return BadRequest(f"sql: {explain(error, used, self._listed(scope, used), reply.get('pattern'), searched)}")
 
     def _listed(self, scope: Scope, used: Sequence[Table]) -> list[str]:
         """Names a query may use: what was captured last in this conversation, and what is pinned."""

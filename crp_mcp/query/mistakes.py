@@ -29,10 +29,14 @@ def stopped(seconds: float, why: str) -> str:
     return "the query needed more memory than it may have and was stopped; return fewer or shorter values"
 
 
-def explain(error: str, tables: Sequence[Table], names: Sequence[str], pattern: str | None) -> str:
+def explain(
+    error: str, tables: Sequence[Table], names: Sequence[str], pattern: str | None, searched: bool = False
+) -> str:
     """SQLite's message, with the names that exist and the nearest to a wrong one."""
     if pattern:
         return pattern
+    if searched and (error.startswith(("no such column", "fts5:")) or "unterminated" in error):
+        return f"{error}; in MATCH, put words with signs in double quotes: MATCH '\"a-b\"'. {describe(tables)}"
     column = re.search(r"no such column: (.+)", error)
     if column:
         return f"{error}{_near(column[1], _columns(tables))}. {describe(tables)}"
@@ -42,8 +46,8 @@ def explain(error: str, tables: Sequence[Table], names: Sequence[str], pattern: 
         return f"{error}{_near(table[1], names)}. Tables: {listed}"
     if "too big" in error:
         return f"{error}: a value or a query may be so large only; return less"
-    if "MATCH" in error or error.startswith("fts5:") or "unterminated string" in error:
-        return f"{error}; MATCH works on the text of logs and texts, words with signs in double quotes: MATCH '\"a-b\"'"
+    if "MATCH" in error:
+        return f"{error}; MATCH works on the text of logs and texts; elsewhere use LIKE or REGEXP"
     return f"{error}. {describe(tables)}" if tables else error
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .sql import Statement, Token, closing, table_places, written
-
-_LINE_COLUMNS = frozenset({"text", "ts", "level", "message", "line_no"})
 
 _OPENERS = frozenset({"select", "distinct", "all"})
 
@@ -31,8 +29,11 @@ Digits = Callable[[str], "Decimals | None"]
 """Name of a float column -> how exact sums of it can be had; None where they cannot."""
 
 
-def fix_match(statement: Statement) -> bool:
-    """`some_table MATCH 'x'` means its text. Returns whether the query searches by MATCH at all."""
+def fix_match(statement: Statement, columns: Collection[str]) -> bool:
+    """`some_table MATCH 'x'` means its text. Returns whether the query searches by MATCH at all.
+
+    `columns`: names of the columns of its tables, in lower case.
+    """
     tokens, found = statement.tokens, False
     for at, token in enumerate(tokens):
         if token.kind != "word" or token.low != "match" or at == 0:
@@ -40,7 +41,7 @@ def fix_match(statement: Statement) -> bool:
         before = tokens[at - 1]
         found = found or bool(before.name)
         dotted = at >= 2 and tokens[at - 2].text == "."
-        if before.name and not dotted and before.name.lower() not in _LINE_COLUMNS:
+        if before.name and not dotted and before.name.lower() not in columns:
             tokens[at - 1] = Token("quoted", f"{before.text}.text", before.name, before.lead)
     return found
 
@@ -75,6 +76,17 @@ def fix_sums(statement: Statement, kinds: Mapping[str, str], digits: Digits) -> 
         if called and token.low in ("sum", "total", "avg"):
             # Under another SELECT a name may stand for something else than the column of a table.
             _fix_sum(statement, at, kinds, digits if alone else _unknown)
+
+
+def sum_exactly(statement: Statement) -> None:
+    """Every plain sum without overflow: whole numbers of any size."""
+    tokens = statement.tokens
+    for at in range(len(tokens) - 1):
+        end = closing(tokens, at + 1) if tokens[at].low == "sum" and tokens[at + 1].text == "(" else None
+        if end is not None and not any(
+            token.low == "over" for token in tokens[end + 1 : _past_filter(tokens, end) + 2]
+        ):
+            _rename(statement, at, "exact_sum")
 
 
 def _unknown(column: str) -> Decimals | None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from crp_mcp.core.ages import is_fresh, iso_time
-from crp_mcp.core.model import Entry, Scope, SummaryOptions, ToolClass, Volatility
-from crp_mcp.core.shape import read_shape, shape_to_json
-from crp_mcp.core.shape.model import Shape
+from crp_mcp.core.model import Entry, Kind, Scope, SummaryOptions, ToolClass, Volatility
+from crp_mcp.core.shape import shape_to_json
+from crp_mcp.core.shape.cells import load_json, to_value
+from crp_mcp.core.shape.columns import BATCH, TableStats
+from crp_mcp.core.shape.model import Column, Shape
 from crp_mcp.core.summary import render_summary
 from crp_mcp.query.desk import Answer, Desk
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store
@@ -28,6 +30,9 @@ from .service import Counter
 TOOL = "scratch_query"
 SERVER = "crp-mcp"
 SLUG = "query"
+SAMPLES = 3
+INDEX_EVERY = 500
+_BETWEEN = ",\n"
 _BY_HASTE = (Volatility.REALTIME, Volatility.VOLATILE, Volatility.STABLE, Volatility.STATIC)
 
 
@@ -83,7 +88,7 @@ class Querier:
 
     def _keep(self, scope: Scope, sql: str, answer: Answer, now: float) -> Entry:
         payload = result_json(answer)
-        shape = shape_of(payload, answer)
+        shape = shape_of(answer)
         sources = [
             Source(one.scratch_id, item_of(one, self.store.salt(scope, one.scratch_id))) for one in answer.inputs
         ]
@@ -146,18 +151,46 @@ def partial_sources(inputs: Sequence[Entry]) -> list[str]:
 
 def result_json(answer: Answer) -> bytes:
     """The rows of an answer as one JSON document, a line each. Equal answers give equal bytes."""
-    names = orjson.dumps(list(answer.columns)).decode()
-    rows = ",\n".join(answer.rows)
-    return f'{{"columns":{names},"rows":[\n{rows}\n]}}'.encode("utf-8", "replace")
+    return _opening(answer) + _BETWEEN.join(answer.rows).encode("utf-8", "replace") + b"\n]}"
 
 
-def shape_of(payload: bytes, answer: Answer) -> Shape:
-    """The shape of a result, with what is known of its completeness."""
-    shape = replace(read_shape(payload), is_error=False)
+def _opening(answer: Answer) -> bytes:
+    return b'{"columns":%b,"rows":[\n' % orjson.dumps(list(answer.columns))
+
+
+def shape_of(answer: Answer) -> Shape:
+    """The shape of `result_json`, from the rows themselves: what they are is known and need not be found out."""
+    stats, head = TableStats(), []
+    for at in range(0, len(answer.rows), BATCH):
+        rows = [load_json(row.encode("utf-8", "replace")) for row in answer.rows[at : at + BATCH]]
+        stats.feed_columns(answer.columns, zip(*rows, strict=True))
+        head += rows[: SAMPLES - len(head)]
     kept, total = len(answer.rows), answer.total
-    if total > kept:
-        return replace(shape, partial=True, rows_total=total, partial_why=f"the first {kept} of {total} rows are kept")
-    return replace(shape, partial=False, rows_total=None, partial_why=None)
+    return Shape(
+        kind=Kind.TABULAR if kept else Kind.EMPTY,
+        source="json_columns_rows",
+        rows=kept,
+        rows_total=total if total > kept else None,
+        partial=total > kept,
+        partial_why=f"the first {kept} of {total} rows are kept" if total > kept else None,
+        columns=stats.finish() if kept else tuple(Column(name, (), 0) for name in answer.columns),
+        path="rows",
+        head=tuple(tuple(map(to_value, row)) for row in head),
+        row_index=row_index(answer),
+        reader={"path": ["rows"]},
+    )
+
+
+def row_index(answer: Answer) -> tuple[tuple[int, int], ...]:
+    """(row, byte offset) of every so many rows of `result_json`; none for a result that is read at once anyway."""
+    if len(answer.rows) <= INDEX_EVERY:
+        return ()
+    at, found = len(_opening(answer)), []
+    for number, row in enumerate(answer.rows):
+        if number % INDEX_EVERY == 0:
+            found.append((number, at))
+        at += len(row.encode("utf-8", "replace")) + len(_BETWEEN)
+    return tuple(found)
 
 
 def ttl_of(inputs: Sequence[Entry], now: float) -> int | None:

@@ -99,7 +99,7 @@ class Rebuilder:
             return None
         payload = result_json(answer)
         arguments = again(entry.tool_call_args, sources)
-        return self._make(entry, payload, shape_of(payload, answer), arguments, sources, now, name=entry.name)
+        return self._make(entry, payload, shape_of(answer), arguments, sources, now, name=entry.name)
 
     def _make(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,12 @@ CUSTOMERS = [{"city": city, "country": land} for city, land in (("Oslo", "NO"), 
 SECRET = "the-secret-of-another-project"
 
 
-@dataclass
 class Room:
     """Stored results by what they are, and short ways to ask about them."""
 
-    bench: Bench
-    orders: str
-    customers: str
-    log: str
+    def __init__(self, made: Bench) -> None:
+        self.bench = made
+        self.orders = self.customers = self.log = ""
 
     @property
     def desk(self) -> Desk:
@@ -60,7 +58,7 @@ def open_room(folder: Path, count: int = 300) -> Iterator[Room]:
             _job(made), scope=other, result=json.dumps(text_result(json.dumps([{"secret": SECRET}]))).encode()
         )
         made.engine.service.capture(job)
-        room = Room(made, "", "", "")
+        room = Room(made)
         room.customers = room.capture(CUSTOMERS, tool="customers", server="crm")
         room.log = room.capture("\n".join(LOG), tool="logs")
         room.orders = room.capture(order_rows(count))

@@ -34,7 +34,7 @@ def has_blocks(shape: Shape) -> bool:
     """Whether `row_blocks` can read it: a long JSON list of objects, rows at bytes of the payload itself."""
     return (
         len(shape.row_index) > 2
-        and shape.source.startswith("json")
+        and shape.source in ("json_rows", "structured_content")
         and bool(shape.columns)
         and not shape.reader.get("node")
         and not shape.reader.get("header")
