@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crp_mcp.core.wire.frame import Frame, Malformed, likely_ids, parse_line, spooled_frame
 from crp_mcp.core.wire.scan import NotJson
-from crp_mcp.core.wire.stream import LineScan
 from crp_mcp.log import log
 
 from .spool import Spool, SpoolFile
@@ -75,6 +74,8 @@ class LongLine:
     """A line on its way into the spool, read as it passes. Where nothing can be stored it stays in memory after all."""
 
     def __init__(self, spool: Spool) -> None:
+        from crp_mcp.core.wire.stream import LineScan  # not on the way to the first answer
+
         self._scan = LineScan()
         self._fault = ""
         self._memory: list[bytes] = []

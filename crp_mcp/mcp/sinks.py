@@ -11,7 +11,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from crp_mcp.core.wire.frame import Cut, Piece
+from crp_mcp.core.wire.frame import Cut, Piece, size_of
 
 from .sources import CHUNK, is_watchable
 from .spool import SpoolFile
@@ -115,7 +115,7 @@ class WatchedSink:
         self._sent += self._write(data)
         if self.closed:
             return
-        if self._sent >= len(piece):
+        if self._sent >= size_of(piece):
             self._queue.popleft()
             self._sent = 0
             self.queued -= len(piece) if isinstance(piece, bytes) else 0
@@ -195,5 +195,5 @@ def _slice(piece: Piece, at: int, size: int) -> bytes | memoryview:
 
 def _write_all(fd: int, piece: Piece) -> None:
     at = 0
-    while at < len(piece):
+    while at < size_of(piece):
         at += os.write(fd, _slice(piece, at, CHUNK))

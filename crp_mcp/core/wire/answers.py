@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .scan import members
 
@@ -19,8 +18,7 @@ REQUEST_TIMEOUT = -32001
 UNSUPPORTED_VERSION = -32022
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """Why a request got no answer from the server it went to."""
 
     code: int

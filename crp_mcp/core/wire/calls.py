@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .answers import without_members
 from .catalog import Tool
 from .frame import Edit, Frame, Piece, text_of
@@ -15,24 +13,39 @@ RESERVED = "dev.crp/"
 """`_meta` members that only we may write."""
 
 
-@dataclass(slots=True)
 class Call:
     """A request of the host that has no answer yet."""
 
-    id: bytes
-    frame: Frame
-    modern: bool
-    tool: Tool | None = None
-    tool_name: str = ""
-    server: str = ""
-    arguments: Piece | None = None
-    meta: bytes | None = None
-    waits_for: tuple[tuple[Link, Pending], ...] = ()
-    key: int | None = None
-    """Under which it is being captured or served by our own side."""
-    answer: Frame | None = None
-    """The server's answer while it is being captured."""
-    over: bool = False
+    __slots__ = (  # fmt: skip
+        "answer",
+        "arguments",
+        "frame",
+        "id",
+        "key",
+        "meta",
+        "modern",
+        "over",
+        "server",
+        "tool",
+        "tool_name",
+        "waits_for",
+    )
+
+    def __init__(self, ident: bytes, frame: Frame, modern: bool) -> None:
+        self.id = ident
+        self.frame = frame
+        self.modern = modern
+        self.meta = frame.part("_meta")
+        self.tool: Tool | None = None
+        self.tool_name = ""
+        self.server = ""
+        self.arguments: Piece | None = None
+        self.waits_for: tuple[tuple[Link, Pending], ...] = ()
+        self.key: int | None = None
+        """Under which it is being captured or served by our own side."""
+        self.answer: Frame | None = None
+        """The server's answer while it is being captured."""
+        self.over = False
 
 
 def is_capturable(answer: Frame) -> bool:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from .answers import dump, with_member, without_members
 from .commands import OwnSide, ServerRules
@@ -21,8 +20,7 @@ from .scan import NotJson, items, members
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(NamedTuple):
     """One tool of a server. `raw` is its definition as listed."""
 
     server: str

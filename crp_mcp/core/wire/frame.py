@@ -7,35 +7,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from .scan import NotJson, Span, items, members
 from .sound import TooDeep, check_sound, repair_surrogates
-from .stream import LineScan
+
+if TYPE_CHECKING:
+    from .stream import LineScan
 
 SMALL = 16 * 1024
 """Members up to this many bytes are kept in memory even where the message itself is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """Bytes `start` to `end` of something held outside memory. What `source` is, only the driver knows."""
 
     source: object
     start: int
     end: int
 
-    def __len__(self) -> int:
-        return self.end - self.start
-
 
 Piece = bytes | Cut
+
+
+def size_of(piece: Piece) -> int:
+    """Its length in bytes."""
+    return len(piece) if isinstance(piece, bytes) else piece.end - piece.start
+
+
 Edit = tuple[int, int, bytes]
 """Replace bytes `start` to `end` of the message by these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(NamedTuple):
     """Bytes that are no message. `code` is JSON-RPC's; `ids` are tokens that may be its id, the likeliest first."""
 
     code: int

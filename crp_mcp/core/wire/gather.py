@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from .answers import Failure, dump, with_member, without_members
 from .calls import Call
@@ -16,14 +15,16 @@ LIST_SECONDS = 60.0
 MAX_PAGES = 1000
 
 
-@dataclass(slots=True)
 class Gathered:
     """What one server answered: the items of all its pages, or why it did not."""
 
-    items: list[bytes] = field(default_factory=list)
-    results: list[bytes] = field(default_factory=list)
-    failure: Failure | None = None
-    refusal: Frame | None = None
+    __slots__ = ("failure", "items", "refusal", "results")
+
+    def __init__(self) -> None:
+        self.items: list[bytes] = []
+        self.results: list[bytes] = []
+        self.failure: Failure | None = None
+        self.refusal: Frame | None = None
 
     @property
     def answered(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -30,6 +29,8 @@ def prefixed(prefix: str, name: str, identity: Original) -> str:
 
 def with_hash(clean: str, identity: Original) -> str:
     """Start and end of a name, a hash of what it stands for between them."""
+    import hashlib  # rarely needed, and slow to load
+
     digest = hashlib.sha256("\0".join(identity).encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     room = MAX_NAME - _HASH - 2
     if len(clean) <= room:

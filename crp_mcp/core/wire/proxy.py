@@ -73,7 +73,7 @@ class Proxy:
 
     def _host_requested(self, frame: Frame, now: float) -> None:
         assert frame.id is not None
-        call = Call(frame.id, frame, is_modern(frame), meta=frame.part("_meta"))
+        call = Call(frame.id, frame, is_modern(frame))
         self._calls[same_id(frame.id)] = call
         if frame.method == "initialize":
             self._lending.greeting = frame.part("capabilities")

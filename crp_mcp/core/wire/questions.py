@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .answers import INTERNAL_ERROR, Failure, error_line, notification_line
 from .commands import Command, Log, ToHost
@@ -12,8 +12,7 @@ from .link import Link
 from .requests import same_id
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question that the host has not answered."""
 
     link: Link

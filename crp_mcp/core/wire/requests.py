@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from .answers import Failure, dump
 from .frame import Frame
@@ -34,21 +33,25 @@ def same_id(raw: bytes) -> bytes:
     return dump(value)
 
 
-@dataclass(slots=True)
 class Pending:
     """A request that the server has not answered."""
 
-    wire_id: bytes
-    method: str
-    done: Done
-    deadline: float
-    latest: float
-    idle: float
-    token: bytes | None = None
-    whole: bool = False
-    """The answer must be in memory."""
-    abandoned: bool = False
-    """Nobody waits for the answer any more."""
+    __slots__ = ("abandoned", "deadline", "done", "idle", "latest", "method", "token", "whole", "wire_id")
+
+    def __init__(
+        self, wire_id: bytes, method: str, done: Done, deadline: float, latest: float, idle: float, whole: bool
+    ) -> None:
+        self.wire_id = wire_id
+        self.method = method
+        self.done = done
+        self.deadline = deadline
+        self.latest = latest
+        self.idle = idle
+        self.whole = whole
+        """The answer must be in memory."""
+        self.token: bytes | None = None
+        self.abandoned = False
+        """Nobody waits for the answer any more."""
 
 
 class Requests:
@@ -87,7 +90,7 @@ class Requests:
         token: bytes | None = None,
     ) -> Pending:
         """An answer to this request will come; `done(outcome, now)` gets it."""
-        pending = Pending(wire_id, method, done, now + idle, now + max(idle, ceiling), idle, whole=whole)
+        pending = Pending(wire_id, method, done, now + idle, now + max(idle, ceiling), idle, whole)
         if method in ENDLESS:
             pending.deadline = pending.latest = float("inf")
         self._by_id[same_id(wire_id)] = pending

@@ -6,7 +6,6 @@ Goes one level deeper, into the members named in `INNER`: what the proxy must kn
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from .scan import Nest, NotJson, Span, key_text
 
@@ -21,16 +20,18 @@ _NAME = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + _WS + rb":" + _WS + rb"(?
 _SCALAR = re.compile(rb"[-+.0-9A-Za-z]++(?=[ \t\r\n,}\]])")
 
 
-@dataclass(slots=True)
 class Level:
     """An object being read: where it began and what was found in it."""
 
-    name: str
-    start: int
-    members: dict[str, Span] = field(default_factory=dict)
-    key: str = ""
-    value_at: int = 0
-    want: str = "name or end"
+    __slots__ = ("key", "members", "name", "start", "value_at", "want")
+
+    def __init__(self, name: str, start: int) -> None:
+        self.name = name
+        self.start = start
+        self.members: dict[str, Span] = {}
+        self.key = ""
+        self.value_at = 0
+        self.want = "name or end"
 
 
 class LineScan:
