@@ -16,7 +16,7 @@ RESERVED = "dev.crp/"
 class Call:
     """A request of the host that has no answer yet."""
 
-    __slots__ = (  # fmt: skip
+    __slots__ = (
         "answer",
         "arguments",
         "frame",
