@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from crp_mcp.errors import NotFound
 from crp_mcp.keys import Keyring
 from crp_mcp.proof.chain import Record, read_checkpoint, salted_digest
 from crp_mcp.proof.chain_verify import MAX_FAULTS, ChainVerdict, Fault, FaultKind, Verdict, verify_chain
@@ -15,7 +14,6 @@ from crp_mcp.store import Snapshot, SqliteStore, erase
 
 from .sealing import Sealer
 
-PAGE = 500
 _OTHER_LINES = ("header", "record", "receipt", "tombstone", "seal")
 
 
@@ -110,20 +108,9 @@ class Auditor:
 
     def _digests(self, conversation: str | None) -> Iterator[tuple[str, str, str]]:
         """(conversation, id, salted digest) of every entry that is there."""
-        cursor: str | None = None
-        while True:
-            page = self.store.list(None, limit=PAGE, cursor=cursor, within="store")
-            for entry in page.entries:
-                if conversation not in (None, entry.scope.conversation):
-                    continue
-                try:
-                    salt = self.store.salt(entry.scope, entry.scratch_id)
-                except NotFound:
-                    continue  # it left a moment ago
-                yield entry.scope.conversation, entry.scratch_id, salted_digest(salt, entry.provenance_hash)
-            cursor = page.cursor
-            if cursor is None:
-                return
+        for session, name, salt, digest in self.store.ask(erase.entry_digests):
+            if conversation in (None, session):
+                yield session, name, salted_digest(salt, digest)
 
 
 def _misfit(name: str, digest: str, recorded: str | None) -> list[Fault]:

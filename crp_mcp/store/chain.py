@@ -126,7 +126,8 @@ def snapshot(db: sqlite3.Connection) -> Snapshot:
         "SELECT coalesce((SELECT max(seq) FROM record), 0), "
         "coalesce((SELECT hash FROM record ORDER BY seq DESC LIMIT 1), ''), "
         "coalesce(head_seq, 0), coalesce(head_hash, ''), "
-        "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0) FROM tally WHERE id = 0"
+        "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0) "
+        "FROM tally WHERE id = 0"
     ).fetchone()
     return Snapshot(Head(row[0], row[1]), Head(row[2], row[3]), row[4], row[5])
 

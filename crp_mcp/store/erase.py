@@ -183,6 +183,14 @@ def traces(db: sqlite3.Connection, scope: Scope, ids: Sequence[str]) -> dict[str
     return {name: Trace(digests.get(name), tuple(receipts[name])) for name in ids}
 
 
+def entry_digests(db: sqlite3.Connection) -> list[tuple[str, str, bytes, str]]:
+    """Return (conversation, id, salt, provenance hash) of every entry of the store."""
+    return db.execute(
+        "SELECT c.name, e.scratch_id, e.salt, e.provenance_hash FROM entry e "
+        "JOIN conversation c ON c.id = e.conversation_id ORDER BY e.seq"
+    ).fetchall()
+
+
 def tombstones(db: sqlite3.Connection, up_to: int | None = None) -> list[bytes]:
     """Return the signed tombstones in order."""
     rows = db.execute("SELECT body FROM tombstone WHERE ? IS NULL OR id <= ? ORDER BY id", (up_to, up_to))
