@@ -52,7 +52,7 @@ def shape_result(result: Mapping[str, Any], is_error: bool) -> Shape:
             if media
             else Kind.EMPTY
         )
-        shape = Shape(kind, "result", rows=len(media) if kind is Kind.LIST else 0 if kind is Kind.EMPTY else None)
+        shape = Shape(kind, "result", rows=0 if kind is Kind.EMPTY else None)
     return replace(shape, media=media)
 
 

@@ -84,10 +84,9 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[Any]:
 
 def _documents(lines: Iterable[bytes]) -> Iterator[Any]:
     for line in lines:
-        bare = line.strip(_WHITE)
-        if bare[:1] in (b"{", b"["):
+        if line.lstrip()[:1] in (b"{", b"["):
             try:
-                yield load_json(bare)
+                yield load_json(line)
             except NotJson:
                 continue
 
