@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.X | re.S,
 )
 _QUOTES = {'"': '"', "`": "`", "[": "]"}
-_STOP = "where group order having limit window union except intersect select returning on using"
+_STOP = "where group order having limit window union except intersect select returning"
 _CLAUSES = frozenset(_STOP.split())
 _DATE_FUNCTIONS = frozenset(("date", "time", "datetime", "julianday", "unixepoch", "strftime"))
 _CURRENT = {

@@ -160,7 +160,8 @@ def _opening(answer: Answer) -> bytes:
 
 def shape_of(answer: Answer) -> Shape:
     """The shape of `result_json`, from the rows themselves: what they are is known and need not be found out."""
-    stats, head = TableStats(), []
+    stats = TableStats()
+    head: list[list[Any]] = []
     for at in range(0, len(answer.rows), BATCH):
         rows = [load_json(row.encode("utf-8", "replace")) for row in answer.rows[at : at + BATCH]]
         stats.feed_columns(answer.columns, zip(*rows, strict=True))
