@@ -12,7 +12,7 @@ MAX_TOKENS = 2_000
 MAX_TOKENS_LIMIT = 20_000
 
 _ID: dict[str, Any] = {"type": "string"}
-_INT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_INT: dict[str, Any] = {"type": "integer"}
 _READS = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _ALWAYS = {"anthropic/alwaysLoad": True}
 """Without it a host's tool search may hide the tool that a summary's first line points to."""
@@ -22,9 +22,9 @@ VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored result in full by scratch_id, pinned name or phrase (the second table). view: summary, rows "
-        "(as CSV); raw (exact text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from "
-        "character offset; grep: lines matching a regex, with context lines; block: one part. next_offset leads on. "
+        "Read a stored tool result by its scratch_id or pinned name. view: summary; rows (CSV); raw (exact text, byte "
+        "offset); provenance; receipt. path: one value, like $.items[0].body (character offset); grep: lines matching a "
+        "regex; block: one part. next_offset leads on. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
@@ -95,9 +95,8 @@ SCRATCH_PIN: dict[str, Any] = {
 SCRATCH_QUERY: dict[str, Any] = {
     "name": "scratch_query",
     "description": (
-        "Run one read-only SQLite SELECT over stored tool results: each is a table named by its scratch_id or pinned "
-        "name, or latest; join freely. Text and logs have line_no, text (ts, level, message) and MATCH search. Use it "
-        "to filter, count, sum, find rows. "
+        "Filter, count, sum or join stored tool results with one read-only SQLite SELECT. Tables: a scratch_id, pinned "
+        "name or latest. Text and logs have line_no, text (logs: ts, level, message) and MATCH search. "
         'Example: {"sql": "SELECT city, sum(amount) FROM scratch_sql_001 GROUP BY city"}'
     ),
     "inputSchema": {
