@@ -175,9 +175,10 @@ class Engine:
     def ask(self, header: Mapping[str, Any], scope: Scope) -> Ask:
         """Who asks for one of our own tools. Raises BadRequest or Refused for a turn or policy that is none."""
         meta = header.get("meta") or {}
+        declares = header.get("name") == "record_turn"
         return Ask(
             scope,
-            self.turns.of_call(scope, meta),
+            None if declares else self.turns.of_call(scope, meta),
             self.life.policy(meta),
             header.get("refreshed") or {},
             frozenset(header.get("servers") or ()),

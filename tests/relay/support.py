@@ -50,15 +50,69 @@ class Bench:
     def tool(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         return self.engine.tools.call(name, arguments, self.scope)
 
+    def host_call(
+        self,
+        tool: str,
+        result: Mapping[str, Any],
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        server: str = "shop",
+        meta: Mapping[str, Any] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        **header: Any,
+    ) -> str:
+        """A call of the host's that went through the proxy, as the worker sees it; returns the new entry's id."""
+        asked = {
+            "op": "capture",
+            "server": server,
+            "name": tool,
+            "arguments": json.dumps(dict(arguments or {})),
+            "meta": self._meta(meta),
+            "tool": {"annotations": dict(annotations)} if annotations else None,
+            **header,
+        }
+        reply, _, later = self.engine.handle(asked, dump(result))
+        if later is not None:
+            later()
+        return str(reply["scratch_id"])
+
+    def before(self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any] | None = None) -> Any:
+        """What the proxy is told before a call: None to make it, else the result to give."""
+        asked = {"op": "before", "server": "shop", "name": tool, "arguments": json.dumps(dict(arguments))}
+        reply, blob, _ = self.engine.handle({**asked, "meta": self._meta(meta)}, b"")
+        return None if reply["action"] == "call" else json.loads(blob)
+
+    def ask(self, name: str, /, *, meta: Mapping[str, Any] | None = None, **arguments: Any) -> dict[str, Any]:
+        """A call of one of our own tools by a host whose proxy can call no server."""
+        header = {"op": "tool", "name": name, "arguments": arguments, "meta": self._meta(meta)}
+        reply, blob, _ = self.engine.handle(header, b"")
+        return {"again": reply["again"]} if "again" in reply else dict(json.loads(blob))
+
+    def _meta(self, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {"dev.crp/conversation": self.conversation, **(meta or {})}
+
+    def entry(self, reference: str) -> Any:
+        return self.engine.store.get(self.scope, reference)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The data of the audit records of one kind, in order."""
+        bodies = (json.loads(record.body) for record in self.engine.store.records())
+        return [body["data"] for body in bodies if body["event_type"] == kind]
+
     def payload(self, outcome: Outcome) -> bytes:
         return b"".join(self.engine.store.iter_payload(outcome.entry.payload_id))
 
 
 @contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
-    """An engine on a new store in `folder`."""
-    clock = Clock()
-    engine = open_engine(Settings(str(folder / "store"), project=str(folder), host_key="1:1"), now=clock)
+def bench(folder: Path, *, clock: Clock | None = None, registry: str | None = None, **settings: Any) -> Iterator[Bench]:
+    """An engine on the store in `folder`. `registry`: the operator's registry, as YAML."""
+    clock = clock or Clock()
+    files = ()
+    if registry is not None:
+        (folder / "registry.yaml").write_text(registry)
+        files = (str(folder / "registry.yaml"),)
+    made = Settings(str(folder / "store"), registry=files, project=str(folder), host_key="1:1", **settings)
+    engine = open_engine(made, now=clock)
     try:
         yield Bench(engine, clock)
     finally:
