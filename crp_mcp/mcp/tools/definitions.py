@@ -22,9 +22,9 @@ VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored tool result by its scratch_id or pinned name. view: summary; rows (CSV); raw (exact text, byte "
-        "offset); provenance; receipt. path: one value, like $.items[0].body (character offset); grep: lines matching a "
-        "regex; block: one part. next_offset leads on. "
+        "Read a stored result in full by scratch_id, pinned name or phrase (the second table). view: summary, rows "
+        "(as CSV); raw (exact text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from "
+        "character offset; grep: lines matching a regex, with context lines; block: one part. next_offset leads on. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
