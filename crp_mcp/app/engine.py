@@ -132,6 +132,7 @@ class Engine:
         if now - self._swept_at > SWEEP_EVERY:
             self._swept_at = now
             self.store.sweep_uploads()
+            self.desk.sweep()
             self.eraser.sweep(most_bytes=WHOLE_FILE)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,8 @@ from .tables import has_parts, sources
 FORMAT = 1
 """Raised when tables are built differently: older files are removed."""
 BUSY_SECONDS = 60.0
+MOST_BYTES = 4 << 30
+"""Size of a cache file above which the tables built first make room for others."""
 CATALOGUE = "crp_tables"
 T = TypeVar("T")
 
@@ -137,7 +139,7 @@ class Cache:
     def results(self) -> tuple[str, ...]:
         """Ids of the results that have tables here."""
         with self._lock:
-            return tuple(row[0] for row in self._open().execute("SELECT scratch_id FROM crp_results"))
+            return tuple(row[0] for row in self._open().execute("SELECT scratch_id FROM crp_results ORDER BY rowid"))
 
     def forget(self, scratch_ids: Sequence[str]) -> bool:
         """Remove everything derived from these results, from the file and its log.
@@ -158,6 +160,16 @@ class Cache:
             self._open().execute("PRAGMA incremental_vacuum").fetchall()
             busy = self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             return not busy
+
+    def make_room(self, keep: Collection[str], most: int = MOST_BYTES) -> None:
+        """Above the limit, forget results, those built first first, until half of it is free; never those of `keep`."""
+        if self.bytes_used() <= most:
+            return
+        for scratch_id in self.results():
+            if scratch_id not in keep:
+                self.forget([scratch_id])
+                if self.bytes_used() <= most // 2:
+                    return
 
     def bytes_used(self) -> int:
         """Size of the file and its log."""
@@ -230,7 +242,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
             "decimals TEXT NOT NULL DEFAULT '{}')"
         )
-        db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT PRIMARY KEY, state INTEGER NOT NULL)")
+        db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT UNIQUE, state INTEGER NOT NULL)")
         db.execute(f"PRAGMA user_version={FORMAT}")
         db.execute("COMMIT")
     except sqlite3.Error:

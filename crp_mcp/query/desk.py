@@ -189,6 +189,7 @@ class Desk:
     def _build(self, cache: Cache, names: _Names, statement: Statement) -> dict[str, tuple[Table, ...]]:
         """Tables of every named result, by scratch_id."""
         wanted = {entry.scratch_id: entry for entry in names.entries.values()}
+        cache.make_room(wanted)
         parts = any(token.text == "." or "." in token.name for token in statement.tokens)
         tables: dict[str, tuple[Table, ...]] = {}
         for scratch_id, entry in wanted.items():

@@ -276,3 +276,17 @@ def test_tables_go_with_what_they_came_from(tmp_path: Path) -> None:
         folder = own.bench.engine.settings.tables
         assert not files_with(word, list(folder.iterdir()))
         assert json.dumps(own.rows("SELECT count(*) FROM {orders}")) == "[[300]]"
+
+
+def test_the_tables_built_first_make_room(tmp_path: Path) -> None:
+    """Above the size limit old tables go, those of the query at hand stay, and what is asked again is built again."""
+    with open_room(tmp_path) as own:
+        made = [own.capture([{"n": n, "pad": "x" * 500} for n in range(2_000)]) for _ in range(4)]
+        cache = own.desk.cache(own.bench.scope)
+        for one in made:
+            assert own.one(f"SELECT count(*) FROM {one}") == 2_000
+        cache.make_room([made[0]], most=3_000_000)
+        assert made[0] in cache.results()
+        assert made[1] not in cache.results()
+        assert cache.bytes_used() <= 1_500_000 or cache.results() == (made[0],)
+        assert own.one(f"SELECT count(*) FROM {made[1]}") == 2_000
