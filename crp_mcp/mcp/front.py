@@ -1,7 +1,7 @@
 """The host's side before the event loop is there: our copies of stdin and stdout, and the first answer.
 
-Loading the event loop takes longer than most servers take to introduce themselves. So the host's first request is
-passed to its server, and the answer back, with nothing but system calls; then the loop takes over what is here.
+Loading the event loop takes longer than most servers take to introduce themselves. So while a thread loads it, the
+host's first request is passed to its server, and the answer back, with system calls; then the loop takes over.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
     from .spec import UpstreamSpec
 
-PATIENCE = 0.06
-"""Seconds to wait for a server's first answer. One that takes longer is waited for while the event loop is loaded."""
+GLANCE = 0.01
+"""Seconds between looks at whether the event loop is loaded."""
 CHUNK = 64 * 1024
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
 
@@ -85,8 +87,11 @@ class Front:
         self.host_ended = not chunk
         for message in self.host_lines.feed(chunk):
             self._run(self.proxy.from_host(message, time.monotonic()), process)
-        end = time.monotonic() + PATIENCE
-        while self._awaits() and (left := end - time.monotonic()) > 0 and _has_input(process.stdout.fileno(), left):
+        loader = threading.Thread(target=import_module, args=("crp_mcp.mcp.stdio",), daemon=True)
+        loader.start()
+        while self._awaits() and loader.is_alive():
+            if not _has_input(process.stdout.fileno(), GLANCE):
+                continue
             chunk = os.read(process.stdout.fileno(), CHUNK)
             if not chunk:
                 return
