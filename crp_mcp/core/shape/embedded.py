@@ -18,6 +18,14 @@ _TRIES = 40
 _MOST_AROUND = 1_200
 
 
+class _Broken(Exception):
+    """No document begins here. `at`: how far it was read."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """A JSON value, how it was wrapped, and the text before and after it."""
@@ -43,13 +51,17 @@ def find_embedded(text: str) -> Embedded | None:
     """The one JSON document that is most of the text, or None."""
     if _HTTP.match(text.lstrip()):
         return None
+    spent = 0
     for start in _starts(text):
         body = text[start:].encode("utf-8", "surrogatepass")
         try:
-            head = _first_value(body)
-        except NotJson:
+            value, length, cut = _first_value(body)
+        except _Broken as broken:
+            spent += broken.at
+            if spent > len(text):
+                return None
             continue
-        value, length, cut = head
+        spent += length
         found = _weigh(text, start, body[:length].decode("utf-8", "surrogatepass"), value, cut)
         if found is not None:
             return found
@@ -77,7 +89,7 @@ def _starts(text: str) -> Iterator[int]:
 
 
 def _first_value(body: bytes) -> tuple[Any, int, bool]:
-    """(value, length in bytes, whether it was cut). Raises NotJson."""
+    """(value, length in bytes, whether it was cut). Raises _Broken."""
     if len(body) <= 2_000:
         try:
             return load_json(body.strip()), len(body), False
@@ -85,7 +97,7 @@ def _first_value(body: bytes) -> tuple[Any, int, bool]:
             pass
     reader = read_stream(body)
     if reader.broken is not None or not reader.found:
-        raise NotJson("broken")
+        raise _Broken(reader.end)
     return reader.value, reader.end, reader.cut
 
 

@@ -257,6 +257,8 @@ def _records(value: Mapping[str, Any]) -> Found | None:
         return None
     numbered = all(key.lstrip("-").isdecimal() for key in value)
     members = {name for node in nodes for name in node}
+    if len(members) > _MANY and len(members) > len(nodes):
+        return None
     shared = sum(map(len, nodes)) / (len(nodes) * len(members))
     if not (shared >= 0.9 and len(members) >= 2 and (len(nodes) >= 3 or numbered)) and not (numbered and shared >= 0.5):
         return None

@@ -314,6 +314,7 @@ def _as_events(text: str) -> Shape | None:
     return step(replace(shape, unwrapped=("event stream", *shape.unwrapped)), "events") if shape.kind in _DATA else None
 
 
+_MOST_FENCES = 20
 _FENCED = frozenset({"", "json", "jsonl", "ndjson", "json5", "jsonc", "csv", "tsv", "text", "txt", "markdown", "md"})
 
 
@@ -322,6 +323,8 @@ def _unfenced(text: str, depth: int) -> Shape | None:
     if "```" not in text and "~~~" not in text:
         return None
     blocks = [(number, *block) for number, block in enumerate(fenced_blocks(text)) if block[0] in _FENCED]
+    if len(blocks) > _MOST_FENCES:
+        return None
     shapes = [(number, content, shape_text(content, depth + 1)) for number, _, content in blocks]
     found = [(number, content, shape) for number, content, shape in shapes if _is_data(shape)]
     around = without_fences(text).strip()
