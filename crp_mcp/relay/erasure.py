@@ -286,6 +286,8 @@ class Eraser:
             whole = [self.store.get(entry.scope, entry.scratch_id) for entry in expired]
             for group in _groups(self.plan_of([entry for entry in whole if isinstance(entry, Entry)])):
                 self._surely(group, report, _Order("retention", "expired"))
+        if facts := self.store.ask(erase.expired_facts, self.now()):
+            self._loose(Plan(Selection(), texts=facts), report, "retention", "expired")
         report.pending = not self.clean(most_bytes)
         return report
 

@@ -12,10 +12,11 @@ import orjson
 from crp_mcp.core.ages import iso_time
 from crp_mcp.core.freshness import is_current
 from crp_mcp.core.model import Entry, Fact, FactStatus, Kind, Persistence, Scope, Volatility
-from crp_mcp.errors import Refused
+from crp_mcp.errors import NotFound, Refused
 from crp_mcp.store import Head, Sealed, SqliteStore, changes, facts
 
-from .sealing import Sealer
+from .labels import Guard
+from .sealing import Sealer, Source, item_of
 from .turns import nothing_sealed
 
 LASTING = (Volatility.STABLE, Volatility.STATIC)
@@ -31,6 +32,7 @@ class Facts:
     sealer: Sealer
     now: Callable[[], float]
     summary: Callable[[Entry], str]
+    guard: Guard | None = None
 
     def promote(self, entry: Entry, asked_in: Scope, turn: int | None = None) -> tuple[Fact, Fact | None]:
         """Keep what an entry says as a fact: it, and the fact it supersedes. A fact does not outlive its source.
@@ -44,6 +46,7 @@ class Facts:
         content = statement(entry, self.summary(entry) if entry.kind is not Kind.SCALAR else self._value(entry))
         digest = "sha256:" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         now, known = self.now(), self._same_call(entry)
+        source = Source(entry.scratch_id, item_of(entry, self.store.salt(entry.scope, entry.scratch_id)))
         made: list[tuple[Fact, Fact | None]] = []
 
         def change(db: sqlite3.Connection) -> tuple[Fact, Fact | None]:
@@ -66,18 +69,37 @@ class Facts:
         def seal(head: Head) -> Sealed:
             fact, old = made[0]
             data = {"scratch_id": entry.scratch_id, "fact": fact.id}
-            return self.sealer.note(
-                head, asked_in, "PROMOTED", data if old is None else {**data, "supersedes": old.id}, now, turn
-            )
+            promoted = ("PROMOTED", data if old is None else {**data, "supersedes": old.id})
+            return self.sealer.assembled(
+                head, asked_in, sources=[source], output_hash=digest, turn_id=turn, now=now, first=(promoted,)
+            )[0]
 
         return self.store.append(seal, change, entry.scope)
 
     def search(self, scope: Scope, words: str, limit: int = 20) -> list[Fact]:
         """The facts of a project that hold all the words, best first. Each is counted as used once more."""
-        found: list[Fact] = self.store.ask(facts.search, scope, words, limit)
+        found = self._visible(scope, self.store.ask(facts.search, scope, words, limit))
         if found:
             self.store.append(nothing_sealed, lambda db: facts.accessed(db, found), scope)
         return found
+
+    def _visible(self, scope: Scope, found: list[Fact]) -> list[Fact]:
+        """Those whose source may be seen: a fact has the label of what it was made from."""
+        if self.guard is None:
+            return found
+        guard, above, shown = self.guard, list[Entry](), list[Fact]()
+        for fact in found:
+            try:
+                source = self.store.get(scope, fact.source or "")
+            except NotFound:
+                continue
+            if isinstance(source, Entry) and not guard.clears(scope, source):
+                above.append(source)
+            elif isinstance(source, Entry) or guard.clearances.of(scope) is None:
+                shown.append(fact)
+        if above:
+            guard.record(scope, above)
+        return shown
 
     def set_status(self, scope: Scope, key: int, status: FactStatus, why: str | None = None) -> Fact:
         """Change what a fact counts as. Raises NotFound."""

@@ -144,12 +144,20 @@ class Sealer:
         return self._again(head, entry, output, salt, now, (event, {"scratch_id": entry.scratch_id, **data}))
 
     def assembled(
-        self, head: Head, scope: Scope, *, sources: Sequence[Source], output_hash: str, turn_id: int | None, now: float
+        self,
+        head: Head,
+        scope: Scope,
+        *,
+        sources: Sequence[Source],
+        output_hash: str,
+        turn_id: int | None,
+        now: float,
+        first: Events = (),
     ) -> tuple[Sealed, Receipt]:
-        """Receipt and record of what was put together from several items and is not kept as an entry."""
+        """Receipt and record of what was made from items and is not kept as an entry; `first`: records before it."""
         receipt = self._issue([source.item for source in sources], output_hash, now, None)
         leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
-        events: Events = (("RECEIPT_ISSUED", event_data(receipt)),)
+        events: Events = (*first, ("RECEIPT_ISSUED", event_data(receipt)))
         return self._sealed(head, scope.conversation, turn_id, now, events, _stored(receipt, leaves)), receipt
 
     def event(self, head: Head, entry: Entry, event: str, data: Mapping[str, Any], now: float) -> Sealed:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crp_mcp.core.freshness import Use, plan_use
-from crp_mcp.core.model import Entry, Persistence, Scope, ToolPolicy, Turn
+from crp_mcp.core.model import DAY, Entry, Persistence, Scope, ToolPolicy, Turn
 from crp_mcp.core.references import Candidate, Resolution, candidate_of, resolve, resolve_phrase
 from crp_mcp.core.safety import SafetyPolicy
 from crp_mcp.core.shape import shape_from_json
 from crp_mcp.errors import NotFound, Refused
 from crp_mcp.log import log
-from crp_mcp.store import Filters, SqliteStore
+from crp_mcp.store import Filters, Head, Sealed, SqliteStore
 from crp_mcp.store import turns as turn_rows
 from crp_mcp.store.ids import number_of
 
@@ -32,6 +32,17 @@ AUTO_PIN = 2
 RECENT_TURNS = 100
 
 
+PINNED_RETENTION = 365 * DAY
+"""Seconds a pinned entry is kept, unless its tool's declared retention is shorter than the usual one: that holds."""
+
+
+def pinned_until(entry: Entry, policy: ToolPolicy) -> int:
+    """Retention epoch of an entry once it is pinned. What was made from others never outlives them."""
+    if entry.origin != "capture" or policy.retention < ToolPolicy().retention:
+        return entry.expires_at
+    return max(entry.expires_at, int(entry.created_at) + max(PINNED_RETENTION, policy.retention))
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Who asks, and under which rules. `refreshed`: stale entries that were called anew for this request, and what
@@ -43,6 +54,8 @@ class Ask:
     policy: SafetyPolicy = field(default_factory=SafetyPolicy)
     refreshed: Mapping[str, str | None] = field(default_factory=dict)
     servers: frozenset[str] = frozenset()
+    window: int | None = None
+    """Tokens of the model's context window, where whoever asks said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +196,17 @@ class Using:
         """Pin an entry: it, and the id of the one that had the name before. Raises Refused, BadRequest."""
         if entry.persistence is not Persistence.PINNED:
             self.buffer.may_pin(entry)
+        until = pinned_until(entry, self.tool_policy(entry))
+        salt = self.store.salt(entry.scope, entry.scratch_id)
+
+        def seal(head: Head, one: Entry) -> Sealed:
+            if one.expires_at == entry.expires_at:
+                return self.sealer.event(head, one, "PINNED", data, self.now())
+            longer = {**data, "expires_at": one.expires_at}
+            return self.sealer.extended(head, one, salt=salt, event="PINNED", data=longer, now=self.now())
+
         pinned = self.store.pin(
-            entry.scope,
-            entry.scratch_id,
-            lambda head, one: self.sealer.event(head, one, "PINNED", data, self.now()),
-            name=name,
-            reason=str(data["reason"]),
+            entry.scope, entry.scratch_id, seal, name=name, reason=str(data["reason"]), expires_at=until
         )
         return pinned.entry, pinned.taken_from
 

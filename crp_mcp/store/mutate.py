@@ -83,10 +83,12 @@ def pin(
         name=entry.name if name is None else name,
         expires_at=max(entry.expires_at, expires_at or 0),
     )
-    _seal(db, seal, entry, scope)
+    sealed = _seal(db, seal, entry, scope)
+    if sealed.receipt is not None:  # a longer life is said in a receipt of its own
+        entry = replace(entry, receipt=sealed.receipt.digest)
     db.execute(
-        "UPDATE entry SET persistence = 'PINNED', name = ?, expires_at = ?, pin_reason = ? WHERE seq = ?",
-        (entry.name, entry.expires_at, reason, seq),
+        "UPDATE entry SET persistence = 'PINNED', name = ?, expires_at = ?, pin_reason = ?, receipt = ? WHERE seq = ?",
+        (entry.name, entry.expires_at, reason, entry.receipt, seq),
     )
     return Pinned(entry, taken_from)
 
