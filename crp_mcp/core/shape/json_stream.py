@@ -25,7 +25,8 @@ _LEAD = re.compile(rb'\{\s*"[^"\\]{0,200}"|["\[{]|')
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _KEY = re.compile(rb'"([ !#-\[\]-~]{0,200})"[ \t\r\n]*:')
 _PLAIN_MEMBERS = re.compile(
-    rb'(?:[ \t\r\n]*+"[^"\\]{0,200}+"[ \t\r\n]*+:[ \t\r\n]*+(?:"[^"\\]{0,1000}+"|[-+0-9.eE]++|true|false|null)[ \t\r\n]*+,)++'
+    rb'(?:[ \t\r\n]*+"[^"\\]{0,200}+"[ \t\r\n]*+:[ \t\r\n]*+'
+    rb'(?:"[^"\\]{0,1000}+"|[-+0-9.eE]++|true|false|null)[ \t\r\n]*+,)++'
 )
 _OPENERS = b'"{['
 _BODY = re.compile(rb'(?:[^"\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+', re.S)
