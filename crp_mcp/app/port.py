@@ -18,7 +18,7 @@ from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
 if TYPE_CHECKING:
     from crp_mcp.config import LiveRegistry
     from crp_mcp.core.model import ToolPolicy
-    from crp_mcp.relay.ports import CapturedCall, RawResult
+    from crp_mcp.relay.ports import Calls, CapturedCall, RawResult
 
     from .settings import Settings
 
@@ -38,6 +38,8 @@ class Port:
         self._tools = tools
         self._registry: LiveRegistry | None = None
         self._problem: str | None = None
+        self._calls: Calls | None = None
+        self._audits = "tool-output-retain=audit" in settings.policy.replace(" ", "")
         self._worker = WorkerClient([sys.executable, "-P", "-m", "crp_mcp.app.worker", settings.to_text()])
 
     async def close(self) -> None:
@@ -89,20 +91,30 @@ class Port:
         question = reply.get("question")
         return (None, str(question)) if question else (blob, None)
 
-    async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
-        header = {
-            "op": "capture",
-            "server": call.server,
-            "name": call.call.tool,
-            "arguments": call.call.arguments_json.decode("utf-8", "replace"),
-            "meta": own_meta(call.meta),
-            "modern": call.modern,
-            "tool": policy_part(call.tool),
-        }
-        if raw.data is None:
-            header["spool"] = {"path": str(raw.spool), "start": raw.start, "end": raw.end}
+    def connect(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def consults(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        # Nothing shipped opts in to being answered from memory: without the operator's word nothing is looked up.
+        return self._audits or (bool(self._settings.registry) and self.policy(server, tool, definition).reuse)
+
+    async def before(self, call: CapturedCall) -> bytes | None:
         try:
-            reply, blob = await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
+            reply, blob = await self._ask(call_header("before", call), b"", TOOL_SECONDS)
+        except CrpError as error:
+            log("error", "not_consulted", code=error.code, reason=str(error), server=call.server)
+            if not self._audits:
+                return None
+            from crp_mcp.core.wire.answers import failed_call
+
+            said = f"{call.call.tool} was not called: every result must be kept, and nothing can be recorded ({error})"
+            return failed_call(said, call.modern)
+        return blob if reply.get("action") == "answer" else None
+
+    async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
+        header = call_header("capture", call)
+        try:
+            reply, blob = await self._record(header, raw)
         except CrpError as error:
             log("error", "uncaptured", code=error.code, reason=str(error), server=call.server, size=raw.size)
             withheld = self._withheld(call, raw) if self._settings.clearance else None
@@ -132,11 +144,47 @@ class Port:
         self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
     ) -> dict[str, Any]:
         header = {"op": "tool", "name": name, "arguments": arguments, "meta": own_meta(meta)}
+        header["servers"] = sorted(self._calls.servers()) if self._calls is not None else []
         try:
-            result = await self._result(header)
+            result = await self._refreshing(header, meta, modern)
         except CrpError as error:
             result = {"content": [{"type": "text", "text": str(error)}], "isError": True}
         return {**result, "resultType": "complete"} if modern else result
+
+    async def _refreshing(self, header: Mapping[str, Any], meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
+        """The result of one of our own tools, once the stale entries it uses were called anew."""
+        import orjson
+
+        refreshed: dict[str, str | None] = {}
+        while True:
+            reply, blob = await self._ask({**header, "refreshed": refreshed}, b"", TOOL_SECONDS)
+            again = reply.get("again")
+            if again is None:
+                result: dict[str, Any] = orjson.loads(blob)
+                return result
+            refreshed[again["scratch_id"]] = await self._call_again(again, meta, modern)
+
+    async def _call_again(self, again: Mapping[str, str], meta: Mapping[str, Any], modern: bool) -> str | None:
+        """Call a stale entry's tool with its arguments; the id of the new entry, None where that may or can not be."""
+        from crp_mcp.core.model import ToolCall
+        from crp_mcp.relay.ports import CapturedCall
+
+        assert self._calls is not None
+        server, tool, arguments = again["server"], again["name"], again["arguments"].encode()
+        definition = self._calls.definition(server, tool)
+        if not self.policy(server, tool, definition).reinvoke:
+            return None
+        raw = await self._calls.call(server, tool, arguments, meta)
+        if raw is None:
+            return None
+        call = CapturedCall(ToolCall(server, tool, {}, arguments), meta, modern, definition, server)
+        reply, _ = await self._record({**call_header("capture", call), "supersedes": again["scratch_id"]}, raw)
+        return str(reply["scratch_id"])
+
+    async def _record(self, header: dict[str, Any], raw: RawResult) -> Reply:
+        if raw.data is None:
+            header["spool"] = {"path": str(raw.spool), "start": raw.start, "end": raw.end}
+        return await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
 
     def resource_templates(self) -> list[dict[str, Any]]:
         return [dict(RESOURCE_TEMPLATE), dict(RECEIPT_TEMPLATE)] if self._tools else []
@@ -179,6 +227,19 @@ class Port:
             code = str(reply.get("code"))
             raise kinds.get(code, CrpError)(str(reply.get("message")), code=code)
         return reply, out
+
+
+def call_header(op: str, call: CapturedCall) -> dict[str, Any]:
+    """What the worker must know of a call."""
+    return {
+        "op": op,
+        "server": call.server,
+        "name": call.call.tool,
+        "arguments": call.call.arguments_json.decode("utf-8", "replace"),
+        "meta": own_meta(call.meta),
+        "modern": call.modern,
+        "tool": policy_part(call.tool),
+    }
 
 
 def own_meta(meta: Mapping[str, Any]) -> dict[str, Any]:

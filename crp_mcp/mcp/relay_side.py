@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.wire.answers import INTERNAL_ERROR, INVALID_PARAMS, dump
-from crp_mcp.core.wire.commands import CallOwn, Capture, Lend
+from crp_mcp.core.wire.commands import CallOwn, Capture, Consult, Lend
 from crp_mcp.core.wire.frame import Piece
 from crp_mcp.errors import BadRequest, CrpError, NotFound
 from crp_mcp.log import log
@@ -43,6 +43,20 @@ class RelaySide:
             log("error", "capture_failed", server=command.server, tool=command.tool, reason=repr(error))
             fresh = None
         self._settled(command.key, fresh)
+
+    async def consult(self, command: Consult) -> bytes | None:
+        """What to answer in place of a call; None: make it."""
+        from crp_mcp.core.model import ToolCall
+        from crp_mcp.relay.ports import CapturedCall
+
+        raw_arguments = bytes_of(command.arguments) or b"{}"
+        call = ToolCall(command.server, command.tool, {}, raw_arguments)
+        asked = CapturedCall(call, object_of(command.meta), command.modern, command.definition, command.server)
+        try:
+            return await self._relay.before(asked)
+        except Exception as error:  # noqa: BLE001 - the host must get an answer, and the proxy must go on
+            log("error", "consulting_failed", server=command.server, tool=command.tool, reason=repr(error))
+            return None
 
     async def lend(self, command: Lend) -> tuple[bytes | None, str | None, str | None]:
         """Arguments with stored values in place, or the question to ask first, or why the call must not be made."""

@@ -13,11 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.wire.commands import (
+    Answered,
     CallOwn,
     CancelOwn,
     Capture,
     Close,
     Command,
+    Consult,
     Lend,
     Load,
     Log,
@@ -32,6 +34,7 @@ from crp_mcp.log import log
 from .connection import FLUSH_SECONDS, Connection, until
 from .framing import LineReader, Message, load
 from .front import ENDING_SIGNALS, Front
+from .own_calls import OwnCalls
 from .relay_side import RelaySide
 from .sinks import open_sink
 from .sources import Source, open_source
@@ -96,6 +99,8 @@ class Driver:
         self._ticking = False
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[int] = self._loop.create_future()
+        self._calls = OwnCalls(self._proxy, self._run)
+        front.relay.connect(self._calls)
         self._do: dict[type, Any] = {
             ToHost: lambda command: self._host.send(command.pieces),
             ToServer: self._to_server,
@@ -104,6 +109,8 @@ class Driver:
             Load: self._load,
             Capture: lambda command: self._spawn(self._side.capture(command)),
             Lend: lambda command: self._spawn(self._lend(command)),
+            Consult: lambda command: self._spawn(self._consult(command)),
+            Answered: lambda command: self._calls.answered(command),
             CallOwn: self._call_own,
             CancelOwn: self._cancel_own,
             Log: lambda command: log(command.level, command.event, **command.fields),
@@ -256,6 +263,10 @@ class Driver:
 
     def _load(self, command: Load) -> None:
         self._spawn(self._read_whole(command))
+
+    async def _consult(self, command: Consult) -> None:
+        result = await self._side.consult(command)
+        self._run(self._proxy.consulted(command.key, result, self._loop.time()))
 
     async def _lend(self, command: Lend) -> None:
         arguments, question, refusal = await self._side.lend(command)

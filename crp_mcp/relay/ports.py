@@ -49,6 +49,19 @@ class CapturedCall:
         return self.meta.get("dev.crp/raw") is True
 
 
+class Calls(Protocol):
+    """The servers as the relay may call them itself."""
+
+    def servers(self) -> frozenset[str]:
+        """Names of the servers behind this proxy."""
+
+    def definition(self, server: str, tool: str) -> Mapping[str, Any] | None:
+        """A tool as its server listed it; None where it never did."""
+
+    async def call(self, server: str, tool: str, arguments: bytes, meta: Mapping[str, Any]) -> RawResult | None:
+        """Call a tool. None where there is no finished result: an error, a question to the user, a task, no server."""
+
+
 class RelayPort(Protocol):
     """The relay as the proxy sees it. Synchronous members answer at once: they are asked while messages wait."""
 
@@ -73,6 +86,15 @@ class RelayPort(Protocol):
         Raises:
             CrpError: the call must not be made; the message says why.
         """
+
+    def connect(self, calls: Calls) -> None:
+        """The proxy runs: from now on its servers can be called."""
+
+    def consults(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
+        """Whether `before` must be asked before this tool is called."""
+
+    async def before(self, call: CapturedCall) -> bytes | None:
+        """The `result` JSON to give instead of making a call; None: make it. Never raises."""
 
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
         """Record one result. None: forward it as it came. Bytes: the `result` JSON to send instead. Never raises."""

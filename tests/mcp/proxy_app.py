@@ -38,6 +38,15 @@ class NullRelay:
     def accepts(self, server: str, tool: str, definition: object) -> bool:
         return False
 
+    def connect(self, calls) -> None:
+        """Calls nothing by itself."""
+
+    def consults(self, server: str, tool: str, definition: object) -> bool:
+        return False
+
+    async def before(self, call) -> bytes | None:
+        raise NotImplementedError("no tool is asked about here")
+
     async def lend(self, call, agreed: bool) -> tuple[bytes | None, str | None]:
         raise NotImplementedError("no tool takes stored values here")
 

@@ -71,6 +71,25 @@ class Lend(NamedTuple):
     """A person was asked and agreed."""
 
 
+class Consult(NamedTuple):
+    """Ask our own side before a call is made, then report `consulted(key, result JSON to give instead, or None)`."""
+
+    key: int
+    server: str
+    tool: str
+    arguments: Piece | None
+    meta: bytes | None
+    modern: bool
+    definition: Mapping[str, Any] | None
+
+
+class Answered(NamedTuple):
+    """A call that our own side asked for is over: its result, or None where there is none."""
+
+    key: int
+    result: Piece | None
+
+
 class CallOwn(NamedTuple):
     """Serve a request from our own side, then report `settled(key, result JSON)` or `refused(key, …)`.
 
@@ -98,7 +117,7 @@ class Log(NamedTuple):
     fields: Mapping[str, Any] = MappingProxyType({})
 
 
-Command = ToHost | ToServer | Open | Close | Load | Capture | Lend | CallOwn | CancelOwn | Log
+Command = ToHost | ToServer | Open | Close | Load | Capture | Lend | Consult | Answered | CallOwn | CancelOwn | Log
 
 
 class ServerRules(NamedTuple):
@@ -133,3 +152,5 @@ class OwnSide(NamedTuple):
     """What we call ourselves where we speak for many servers."""
     accepts: Callable[[str, str, Mapping[str, Any] | None], bool] = lambda server, tool, definition: False
     """Whether stored values may stand in the arguments of this server's tool."""
+    consults: Callable[[str, str, Mapping[str, Any] | None], bool] = lambda server, tool, definition: False
+    """Whether our own side must be asked before this server's tool is called."""

@@ -6,7 +6,7 @@ Sans-I/O: no clock, no files, no processes. Every method takes one event and ret
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answers import (
@@ -20,6 +20,7 @@ from .answers import (
 from .calls import Call, clean_edits, is_capturable
 from .catalog import Tool, Tools
 from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost
+from .consulting import Consulting
 from .eras import is_modern
 from .frame import Edit, Frame, Malformed, Piece, text_of
 from .lending import Lending, asks
@@ -45,6 +46,7 @@ class Proxy:
         self._questions = Questions(self.emit, keep_ids=self.keep_ids)
         self._keys = 0
         self._lending = Lending(self.emit, self.answer, self._send_call)
+        self._consulting = Consulting(self.emit, self.answer, self._lend_or_send)
 
     def emit(self, command: Command) -> None:
         """A command that follows from the event at hand."""
@@ -213,6 +215,18 @@ class Proxy:
         self._lending.refused(key, text)
         return self.drain()
 
+    def consulted(self, key: int, result: bytes | None, now: float) -> list[Command]:
+        """Our own side said whether a call is to be made."""
+        self._consulting.consulted(key, result, now)
+        return self.drain()
+
+    def call_for_us(
+        self, key: int, server: str, tool: str, arguments: bytes, meta: Mapping[str, Any], now: float
+    ) -> list[Command]:
+        """Call a server's tool for our own side; `Answered` follows."""
+        self._consulting.call(key, self.links[server], tool, arguments, meta, now)
+        return self.drain()
+
     # -- for the routes ------------------------------------------------------------------------------------------
 
     def pass_on(self, call: Call, link: Link, now: float, **options: Any) -> None:
@@ -224,6 +238,12 @@ class Proxy:
         span = call.frame.inner.get("arguments")
         call.arguments = call.frame.piece(span) if span else None
         call.tool, call.tool_name, call.server = tool, name, link.name
+        if self.own.consults(link.name, name, tool.definition if tool else None):
+            self._consulting.hold(call, link, tool, name)
+        else:
+            self._lend_or_send(call, link, tool, name, now)
+
+    def _lend_or_send(self, call: Call, link: Link, tool: Tool | None, name: str, now: float) -> None:
         if asks(call.arguments) and self.own.accepts(link.name, name, tool.definition if tool else None):
             self._lending.hold(call, link, tool, name)
         else:
