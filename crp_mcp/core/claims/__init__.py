@@ -3,6 +3,7 @@
 from .batch import run_batch
 from .check import check_claim, check_claims
 from .document import Document
+from .evidence import make_evidence
 from .model import Attribution, Claim, Distortion, Evidence, Finding, Options, Outcome, Source, Verdict
 from .split import claims_of
 
@@ -20,5 +21,6 @@ __all__ = [
     "check_claim",
     "check_claims",
     "claims_of",
+    "make_evidence",
     "run_batch",
 ]

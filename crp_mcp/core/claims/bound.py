@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .document import Column, twins
+from .document import NULLS, Column, twins
 from .parse import Chunk, Parse
 from .rows import number_rows, number_sql, quote
 from .scene import Cond, Mention
-from .words import stem
+from .words import fold, stem
+
+_THE = frozenset(("the", "its", "their", "his", "her", "your", "my", "this", "that", "'s"))
 
 
 def ordinal_rows(parse: Parse) -> list[Mention]:
@@ -25,7 +27,9 @@ def ordinal_rows(parse: Parse) -> list[Mention]:
             or parse.table.kind == "record"
         ):
             continue
-        if following.columns and any(c.column.is_number for c in following.columns):
+        if not chunk.at or parse.chunks[chunk.at - 1].low not in _THE:
+            continue
+        if following.columns and any(c.column.is_measure for c in following.columns):
             continue
         if _ranked(parse, chunk, out):
             continue
@@ -161,3 +165,23 @@ def _superlative(parse: Parse, at: int) -> bool:
     return any(
         c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near
     ) and not any(c.op == "than" for c in near)
+
+
+_HOLDERS = frozenset(("have", "has", "had", "with", "having"))
+
+
+def missing_values(parse: Parse) -> list[Mention]:
+    """`have no email`, `without a company`: rows whose cell is empty."""
+    out = []
+    for chunk in parse.chunks:
+        lead = parse.chunks[chunk.at - 1].low if chunk.at else ""
+        if not (chunk.low in ("without", "missing") or (chunk.low == "no" and lead in _HOLDERS)):
+            continue
+        named = next((c for c in parse.chunks[chunk.at + 1 : chunk.at + 3] if c.columns), None)
+        for ref in named.columns if named is not None else ():
+            empty = frozenset(r for r, t in enumerate(ref.column.texts) if fold(t).strip() in NULLS)
+            if empty and ref.quality > 0.7 and named is not None:
+                cond = Cond(empty, f"{quote(ref.column.name)} IS NULL", ref.column, (), 0.1, f"no {named.text}")
+                out.append(Mention(frozenset((chunk.at, named.at)), (cond,), chunk.at, named.at))
+                break
+    return out

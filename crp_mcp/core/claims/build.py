@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 
-from .bound import bind_numbers, ordinal_rows
-from .document import Column, Table
+from .bound import bind_numbers, missing_values, ordinal_rows
+from .dated import date_conds
+from .document import Column
 from .parse import Chunk, Parse
-from .rows import date_rows, date_sql, literal, quote
+from .rows import literal, quote
 from .scene import Cond, Mention, Scene, bare_year, scene_setting
 from .words import LIGHT, word_list
 
@@ -25,7 +25,7 @@ def build(parse: Parse) -> Scene:
     for group in _groups(parse, taken):
         if mention := _mention(parse, group):
             mentions.append(mention)
-    mentions += ordinal_rows(parse)
+    mentions += ordinal_rows(parse) + missing_values(parse)
     mentions.sort(key=lambda m: m.first)
     used = {i for m in mentions for i in m.chunks}
     numbers = tuple(
@@ -102,7 +102,7 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
             near = beside and column in [r.column for r in beside.columns]
             options.append(Cond(cond.rows, cond.sql, column, cond.members, 0.0 if near else cond.cost, cond.text))
     if group[0].when:
-        options += _date_and_time(parse.table, group) or _date_conds(parse.table, group)
+        options += date_conds(parse.table, group)
     if not options:
         return None
     told = {
@@ -187,46 +187,3 @@ def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
         sql = " OR ".join(f"{name} LIKE {literal('%' + t + '%')}" for t in texts)
         sql = f"({sql})" if len(texts) > 1 else sql
     return Cond(rows, sql, column, tuple(members), 0.0 if exact else 0.1, ", ".join(texts))
-
-
-def _date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
-    out = []
-    for column in table.columns:
-        if table.kind != "record" and not column.is_date and not (_yearly(group) and column.holds_years):
-            continue
-        members = [date_rows(column, c.when, embedded=table.kind == "record") for c in group if c.when]
-        if all(m is None for m in members):
-            continue
-        rows = frozenset().union(*(m for m in members if m))
-        named = f"{quote(column.name)} in {' or '.join(c.text for c in group)}"
-        sql = " OR ".join(date_sql(column, c.when) for c in group if c.when)
-        text = ", ".join(c.text for c in group)
-        out.append(
-            Cond(
-                rows,
-                f"({sql})" if len(group) > 1 else sql or named,
-                column,
-                tuple(m or frozenset() for m in members),
-                0.05,
-                text,
-            )
-        )
-    return out
-
-
-def _date_and_time(table: Table, group: Sequence[Chunk]) -> list[Cond]:
-    """A date with a time of day over two columns, one of dates and one of times."""
-    when = group[0].when
-    if len(group) != 1 or when is None or not (when.has_date and when.has_time):
-        return []
-    day, hour = replace(when, hour=None, minute=None, second=None), replace(when, year=None, month=None, day=None)
-    out = []
-    for a, b in product([c for c in table.columns if c.is_date], repeat=2):
-        if a is not b and (first := date_rows(a, day)) is not None and (second := date_rows(b, hour)) is not None:
-            sql = f"{date_sql(a, day)} AND {date_sql(b, hour)}"
-            out.append(Cond(first & second, sql, b, (), 0.05, group[0].text))
-    return out
-
-
-def _yearly(group: Sequence[Chunk]) -> bool:
-    return all(c.when and c.when.year and not c.when.month for c in group)

@@ -93,7 +93,7 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     continue
                 holds = agrees(number.qty, _tidy(found))
                 sql = f"SELECT {AGGREGATES[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
-                used = selection.used | {op.at, chunk.at, number.at} | counted
+                used = selection.used | {op.at, chunk.at, number.at} | counted | _of_all(scene)
                 doubt = (
                     0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
                 )
@@ -107,6 +107,15 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     Distortion.NUMBER_CHANGED,
                     cost + selection.cost + doubt,
                 )
+
+
+def _of_all(scene: Scene) -> set[int]:
+    """`of all X`, `across all X`: the whole, said once more."""
+    out: set[int] = set()
+    for op in scene.parse.ops("all"):
+        if op.at and scene.chunks[op.at - 1].low in ("of", "across", "over", "for", "among"):
+            out |= {op.at, *(c.at for c in scene.chunks[op.at + 1 : op.at + 3] if not c.qty and not c.values)}
+    return out
 
 
 def _tidy(value: Number) -> Number:

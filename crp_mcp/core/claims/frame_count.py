@@ -90,7 +90,7 @@ def _worded(scene: Scene) -> Iterator[Reading]:
     for chunk in scene.chunks:
         if chunk.op == "multiple" and not only:
             yield from _as_count(scene, chunk, Quantity(1, chunk.text, chunk.start, chunk.end, compare="gt"), [])
-        elif chunk.op == "none" and chunk.low in ("no", "none"):
+        elif chunk.op == "none" and chunk.low in ("no", "none") and chunk.at not in scene.bound:
             yield from _as_count(scene, chunk, replace(_NO, literal=chunk.text), [])
 
 
@@ -177,7 +177,7 @@ def _filters(
             yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0, others
         return
     yield mentions, frozenset(), 0.0, others
-    if noun is not None and noun.values and (own := [m for m in mentions if noun.at in m.chunks]):
+    if noun is not None and noun.values and (own := [m for m in mentions if _is_common(scene, m, noun)]):
         rest = tuple(m for m in mentions if m not in own)
         yield rest, frozenset((noun.at,)), 0.05, others
     start = next((c.at for c in scene.chunks[number.at + 1 :] if c.low in _EXAMPLE), None)
@@ -189,6 +189,12 @@ def _filters(
         named = {c.at for c in scene.columns if c.at > start}
         spent = frozenset(named | {n.at for n in stated}).union(*(m.chunks for m in told))
         yield kept, spent, 0.02, [n for n in others if n.at < start]
+
+
+def _is_common(scene: Scene, mention: Mention, noun: Chunk) -> bool:
+    """Whether a noun stands in cells by the way, or in most of them: then it may just be what the rows are called."""
+    common = not noun.is_exact or any(len(o.rows) >= 0.6 * len(scene.body) for o in mention.options)
+    return noun.at in mention.chunks and common
 
 
 def _exists(scene: Scene, mentions: Sequence[Mention], numbers: Sequence[Chunk]) -> bool:
@@ -215,7 +221,7 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
     columns = [r.column for r in noun.columns] if noun else []
     if apart and not columns:
         columns = [r.column for c in scene.columns for r in c.columns]
-    distinct = [c for c in columns if c not in picked.columns and (apart or not c.is_number or c.is_date)]
+    distinct = [c for c in columns if c not in picked.columns and (apart or not c.is_measure)]
     repeated = False
     for column in distinct:
         count = sum(1 for found in column.index.values() if any(r in picked.rows for r in found))
@@ -233,11 +239,14 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         )
     if apart and distinct:
         return
-    doubt = (
-        0.3 if repeated and noun and not _row_noun(scene, noun) and max(r.quality for r in noun.columns) >= 0.9 else 0.0
-    )
+    doubt = 0.3 if repeated and noun and not _row_noun(scene, noun) and _is_own_name(noun) else 0.0
     holds = None if scene.table.partial and not picked.conds else agrees(qty, len(picked.rows))
     yield _count(picked, "count", holds, str(len(picked.rows)), qty.literal, doubt, _kind(qty, len(picked.rows)))
+
+
+def _is_own_name(noun: Chunk) -> bool:
+    """Whether a noun is the whole name of its column, or the thing an id column points at."""
+    return any(r.quality >= 0.9 or (r.column.is_number and not r.column.is_measure) for r in noun.columns)
 
 
 def _each_count(picked: Selection, listed: Cond, qty: Quantity) -> Reading:
@@ -270,7 +279,7 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
     for chunk in scene.chunks[number.at + 1 : number.at + 6]:
         if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
             continue
-        if chunk.columns and chunk.at not in scene.bound:
+        if chunk.columns and (chunk.at not in scene.bound or not chunk.values):
             if not _numeric(chunk) or _row_noun(scene, chunk) or _numbered(chunk):
                 return chunk, 0.0
             return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .document import Column
 from .frame_aggregate import aggregate, targets
@@ -27,10 +28,15 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _share_of_sum(scene)
 
 
-def _order(column: Column, rows: frozenset[int], direction: str) -> list[int]:
-    values = column.values() or ()
-    picked = [r for r in rows if values[r] is not None]
-    return sorted(picked, key=lambda r: (values[r], r), reverse=direction == "max")
+def _sort_keys(column: Column) -> Sequence[Any]:
+    """What each row of a column sorts by: its number, or its moment where all moments compare; None for none."""
+    values = column.values()
+    return values if values is not None else column.time_order or [None] * len(column.cells)
+
+
+def _order(keys: Sequence[Any], rows: frozenset[int], direction: str) -> list[int]:
+    picked = [r for r in rows if keys[r] is not None]
+    return sorted(picked, key=lambda r: (keys[r], r), reverse=direction == "max")
 
 
 def _ranked(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -41,10 +47,10 @@ def _ranked(scene: Scene, op: Chunk) -> Iterator[Reading]:
     for ref, named, cost in targets(scene, op):
         for subject, filters in _roles(scene):
             for selection in scene.combine(filters):
-                ranked = _order(ref.column, selection.rows, op.op)
-                if ref.column.values() is None or len(ranked) < before.ordinal:
+                values = _sort_keys(ref.column)
+                ranked = _order(values, selection.rows, op.op)
+                if len(ranked) < before.ordinal:
                     continue
-                values = ref.column.values() or ()
                 kth = values[ranked[before.ordinal - 1]]
                 steps = sorted({v for r in ranked if (v := values[r]) is not None}, reverse=op.op == "max")
                 fits = {kth, steps[before.ordinal - 1] if len(steps) >= before.ordinal else kth}
@@ -63,8 +69,10 @@ def _ranked(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     )
 
 
-def _near_numbers(scene: Scene, values: set[Number | None]) -> frozenset[int]:
-    return frozenset(c.at for c in scene.numbers if c.qty and any(v is not None and agrees(c.qty, v) for v in values))
+def _near_numbers(scene: Scene, values: set[Any]) -> frozenset[int]:
+    return frozenset(
+        c.at for c in scene.numbers if c.qty and any(isinstance(v, int | float) and agrees(c.qty, v) for v in values)
+    )
 
 
 def _roles(scene: Scene) -> Iterator[tuple[Mention, tuple[Mention, ...]]]:
@@ -84,13 +92,13 @@ def _top(scene: Scene, op: Chunk) -> Iterator[Reading]:
         return
     for ref, named, cost in targets(scene, op):
         for subject, filters in _roles(scene):
-            if subject.listed != number.qty.value or ref.column.values() is None:
+            if subject.listed != number.qty.value:
                 continue
             for selection in scene.combine(filters):
-                ranked = _order(ref.column, selection.rows, op.op)
+                values = _sort_keys(ref.column)
+                ranked = _order(values, selection.rows, op.op)
                 if len(ranked) <= number.qty.value:
                     continue
-                values = ref.column.values() or ()
                 edge = values[ranked[number.qty.value - 1]]
                 top = {r for r in ranked if _as_good(values[r], edge, op.op)}
                 for cond in subject.options:
@@ -107,7 +115,7 @@ def _top(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     )
 
 
-def _as_good(value: Number | None, edge: Number | None, direction: str) -> bool:
+def _as_good(value: Any, edge: Any, direction: str) -> bool:
     return value is not None and edge is not None and (value >= edge if direction == "max" else value <= edge)
 
 

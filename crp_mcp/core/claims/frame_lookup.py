@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
@@ -68,7 +68,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
-            if record and not any(_tells(scene, c) for c in every):
+            if record and not _says_enough(scene, every):
                 continue
             if record:
                 cost += sum(0.36 for c in every if not _is_named(scene, c))
@@ -117,6 +117,12 @@ def _part_of_whole(scene: Scene) -> bool:
 def _names_record(scene: Scene, cond: Cond) -> bool:
     """Whether a condition only says which record it is."""
     return cond.column is scene.table.key_column or bool(set(cond.column.words) & {"titl", "name", "id"})
+
+
+def _says_enough(scene: Scene, conds: Sequence[Cond]) -> bool:
+    """Whether conditions on a record say something of it: one whose member is named, or two."""
+    told = [c for c in conds if _tells(scene, c)]
+    return len(told) > 1 or any(_is_named(scene, c) for c in told)
 
 
 def _tells(scene: Scene, cond: Cond) -> bool:

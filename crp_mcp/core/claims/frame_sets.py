@@ -28,7 +28,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _all(scene)
     if scene.parse.ops("each", "all") and len(scene.numbers) == 1 and not scene.parse.ops("avg", "max", "min"):
         yield from _every_value(scene)
-    if scene.parse.ops("none") and not scene.numbers:
+    if any(c.at not in scene.bound for c in scene.parse.ops("none")) and not scene.numbers:
         yield from _none(scene)
     if (
         scene.parse.ops("mostof", "half", "fewof")

@@ -17,7 +17,7 @@ _COPULA = frozenset(("is", "was", "are", "were", ":", "=", "be"))
 _DAYS = frozenset(stems("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"))
 _MONTHS = frozenset(stems("January February March April May June July August September October November December"))
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w-]{4,}")
+_CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w-]{4,}|\d+(?:\.\d+){2,}")
 _TRUTH = {"yes": "true", "true": "true", "enabled": "true", "no": "false", "false": "false", "disabled": "false"}
 MOST_WORDS = 4
 
@@ -46,9 +46,10 @@ def _compare(scene: Scene, named: Chunk, column: Column, said: Sequence[Chunk]) 
     for selection in scene.combine(others):
         rows, used = selection.rows, used | selection.used
         break
-    if scene.table.kind != "record" and (not others or len(rows) != 1):
+    constant = column.distinct == 1 and not others
+    if scene.table.kind != "record" and not constant and (not others or len(rows) != 1):
         return None
-    cells = [column.texts[r] for r in rows if column.texts[r]]
+    cells = list(dict.fromkeys(column.texts[r] for r in rows if column.texts[r]))
     text = " ".join(c.text for c in said)
     if len(cells) != 1 or len(cells[0]) > 80:
         return None

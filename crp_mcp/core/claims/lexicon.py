@@ -58,7 +58,8 @@ OPS: dict[tuple[str, ...], str] = {
 }  # fmt: skip
 
 _ATTRIBUTES = {
-    "longest longer shortest shorter long short lengthy": "length distance duration time dist runtime",
+    "longest longer shortest shorter long short lengthy": "length distance duration time dist runtime "
+    "milliseconds seconds minutes",
     "tallest taller tall": "height",
     "heaviest heavier lightest lighter weigh weighs weighed weighing heavy": "weight mass",
     "oldest older youngest younger old young": "age born birth dob founded established year built date opened created",

@@ -236,20 +236,33 @@ def _over_empty(text: str, document: Document) -> Answer | None:
 
 
 def _partial(text: str, document: Document) -> Answer | None:
-    if find_quantities(text) or not _PARTIAL.search(text):
+    """Whether that is all there is; `truncated at 1,000 rows` says how much came as well."""
+    quantities = find_quantities(text)
+    if not _PARTIAL.search(text) or not document.partial or len(quantities) > 1:
+        return None
+    if quantities and (document.main is None or not agrees(quantities[0], document.main.rows)):
         return None
     negated = bool(re.search(r"\bnot truncated\b", text, re.IGNORECASE))
-    if not document.partial:
-        return None
-    return answer_of(
-        not negated, "what the result says of its completeness", "truncated", "truncated", Distortion.CONTEXT_STRIPPED
-    )
+    found = "what the result says of its completeness"
+    return answer_of(not negated, found, "truncated", "truncated", Distortion.CONTEXT_STRIPPED)
 
 
 def count_answer(text: str, document: Document) -> Answer | None:
     """A count of the whole result: total, returned and shown are different numbers."""
     table = document.main
     quantities = [q for q in find_quantities(text) if isinstance(q.value, int) and q.unit == ""]
+    total = None if table is None else table.total if table.total is not None else document.total
+    if (
+        len(quantities) == 2
+        and table is not None
+        and total is not None
+        and " of " in text[quantities[0].end : quantities[1].start + 1]
+    ):
+        if agrees(quantities[0], table.rows) and agrees(quantities[1], total):
+            return answer_of(
+                True, "SELECT COUNT(*) FROM {table}", f"{table.rows} of {total}", quantities[0].literal, None
+            )
+        return None
     if len(quantities) != 1 or table is None or document.is_error:
         return None
     return _count(text, document, table, quantities[0])

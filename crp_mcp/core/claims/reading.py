@@ -127,7 +127,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
     if _topical(scene, run[0].at):
-        return 0.1 + 0.02 * (len(run) - 1)
+        proper = run[0].at > 0 and any(c.text[:1].isupper() for c in run)
+        return (0.6 if proper else 0.1) + 0.02 * (len(run) - 1)
     if all(_verbal(c) for c in run):
         return 0.3
     if len(run) == 1 and _by_column(scene, run[0].at, spent):

@@ -90,9 +90,9 @@ _KINDS = {
 }
 
 
-def test_counts(lines: Sequence[str]) -> dict[str, int]:
+def test_counts(lines: Sequence[str]) -> dict[str, float]:
     """Counts of a test run's own summary (pytest, jest, mocha, cargo, unittest, go test); empty when there is none."""
-    out: dict[str, int] = {}
+    out: dict[str, float] = {}
     for line in lines[-60:]:
         bare = line.strip().strip("=").strip()
         if re.match(r"Test Suites:|Snapshots:", bare):
@@ -106,7 +106,7 @@ def test_counts(lines: Sequence[str]) -> dict[str, int]:
             out.update({k: int(n) for k, n in re.findall(r"(failures|errors|skipped)=(\d+)", match[1])})
     out = {("failed" if k == "failures" else k): v for k, v in out.items()}
     if not out:
-        out = _go_counts(lines)
+        out = dict(_go_counts(lines))
     if out and not {"passed", "failed", "total", "errors"} & set(out):
         return {}
     if out and "total" not in out:
@@ -118,6 +118,14 @@ def test_counts(lines: Sequence[str]) -> dict[str, int]:
     if out:
         out = {"failed": 0, "errors": 0, "skipped": 0, **out}
     return out
+
+
+def _took(lines: Sequence[str]) -> float | None:
+    """Seconds a test run says that it took."""
+    for line in reversed(lines[-30:]):
+        if match := re.search(r"\b(?:in|Time:)\s+(\d+(?:\.\d+)?) ?s\b", line):
+            return float(match[1])
+    return None
 
 
 def _go_counts(lines: Sequence[str]) -> dict[str, int]:

@@ -220,12 +220,12 @@ def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] 
     """`{columns: [...], rows: [[...]]}` and its spellings, with the names of the members it was made from."""
     lower = {k.lower(): k for k in value if isinstance(k, str)}
     for ckey in _COLUMN_KEYS:
-        columns = value.get(lower.get(ckey, ""))
+        columns = value[lower[ckey]] if ckey in lower else None
         if not isinstance(columns, list) or not columns:
             continue
         names = [str(c.get("name", c.get("title", c.get("label", ""))) if isinstance(c, dict) else c) for c in columns]
         for rkey in _ROW_KEYS:
-            rows = value.get(lower.get(rkey, ""))
+            rows = value[lower[rkey]] if rkey in lower else None
             if isinstance(rows, list) and rows and all(isinstance(r, list) for r in rows):
                 table = make_table(
                     names,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from crp_mcp.core.claims import Document, Evidence, Options, Source, check_claims, run_batch
+from crp_mcp.core.claims import Document, Evidence, Options, Source, check_claims, make_evidence, run_batch
 from crp_mcp.core.claims.batch import as_one
+from crp_mcp.core.shape import read_shape
 
 from .sample import SHOPS, TICKETS, evidence, verdict, verdicts
 
@@ -50,7 +51,12 @@ def test_attribution_follows_the_source() -> None:
 
 def test_distortions_have_types() -> None:
     """What was changed is named."""
-    texts = ["Station has 12 staff.", "Harbour is in Bergen.", "Harbour opened on 4 April 2011.", "All shops are in Bergen."]
+    texts = [
+        "Station has 12 staff.",
+        "Harbour is in Bergen.",
+        "Harbour opened on 4 April 2011.",
+        "All shops are in Bergen.",
+    ]
     found = [str(verdicts(t, SHOPS)[0].distortion) for t in texts]
     assert found == ["NUMBER_CHANGED", "ENTITY_SUBSTITUTED", "DATE_SHIFTED", "CONTEXT_STRIPPED"]
 
@@ -77,7 +83,8 @@ def test_among_many_results_only_likely_ones_are_loaded() -> None:
 
 def test_table_in_the_answer_is_checked_cell_by_cell() -> None:
     """One wrong cell contradicts its row, and only its row."""
-    text = "| Shop | Staff | Town |\n|---|---|---|\n| Station | 21 | Bergen |\n| Harbour | 15 | Aalborg |\n| Lindgren | 5 | Uppsala |\n"
+    head = "| Shop | Staff | Town |\n|---|---|---|\n"
+    text = head + "| Station | 21 | Bergen |\n| Harbour | 15 | Aalborg |\n| Lindgren | 5 | Uppsala |\n"
     assert [str(v.outcome) for v in verdicts(text, SHOPS)] == ["supported", "contradicted", "supported"]
 
 
@@ -122,3 +129,24 @@ def test_batch_answers_every_line(tmp_path: Path) -> None:
     assert found[1]["evidence"][0]["computed"] == 'SELECT COUNT(*) FROM "shops.json"'
     assert set(found[0]) == {"id", "verdict", "attribution", "distortion", "evidence", "reason"}
     assert "missing.json" in found[2]["reason"]
+
+
+def test_evidence_of_a_stored_payload_is_read_once_and_late() -> None:
+    """The payload is read on first need, and its shape says the columns before that."""
+    reads: list[int] = []
+    payload = json.dumps(SHOPS).encode()
+
+    def read() -> bytes:
+        reads.append(1)
+        return payload
+
+    given = make_evidence(
+        "scratch_sql_001", read, shape=read_shape(payload), tool="list_shops", provenance_hash="sha256:x"
+    )
+    assert (given.columns[:2], reads) == (("shop", "town"), [])
+    assert [str(v.outcome) for v in check_claims("There are 5 shops. Station has 22 staff.", [given])] == [
+        "supported",
+        "contradicted",
+    ]
+    assert given.mentions is not None
+    assert (given.mentions(["Lindgren"]), given.mentions(["Nowhere"]), len(reads)) == (True, False, 1)

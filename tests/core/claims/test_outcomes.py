@@ -7,9 +7,17 @@ import pytest
 from .sample import SHOPS, evidence, verdict
 
 FAILED = {"error": "connection refused by upstream", "status_code": 500}
-PYTEST = "........s...F....\n=========================== short test summary info ============================\nFAILED t.py::a\n1 failed, 15 passed, 1 skipped in 2.31s\n"
+PYTEST = """........s...F....
+=========================== short test summary info ============================
+FAILED t.py::a
+1 failed, 15 passed, 1 skipped in 2.31s
+"""
 GREEN = "..............\n14 passed, 2 skipped in 0.52s\n"
-JEST = "Test Suites: 1 failed, 3 passed, 4 total\nTests:       2 failed, 28 passed, 30 total\nSnapshots:   0 total\nTime:        3.1 s\n"
+JEST = """Test Suites: 1 failed, 3 passed, 4 total
+Tests:       2 failed, 28 passed, 30 total
+Snapshots:   0 total
+Time:        3.1 s
+"""
 GO = "--- PASS: TestA (0.00s)\n--- PASS: TestB (0.01s)\n--- FAIL: TestC (0.00s)\nFAIL\n"
 LOG = "\n".join(
     ["2024-05-01 10:00:00 INFO started", "2024-05-01 10:00:01 WARN slow disk", "2024-05-01 10:00:02 ERROR lost peer"]
@@ -97,6 +105,6 @@ def test_evidence_says_how_to_compute_it_again() -> None:
     found = verdicts("There are 4 shops in Bergen.", evidence(SHOPS))[0]
     assert found.findings[0].scratch_id == "scratch_sql_001"
     assert found.findings[0].provenance_hash == "sha256:scratch_sql_001"
-    assert 'SELECT COUNT(*) FROM "scratch_sql_001" WHERE "town" = \'Bergen\'' == found.findings[0].computed
+    assert found.findings[0].computed == 'SELECT COUNT(*) FROM "scratch_sql_001" WHERE "town" = \'Bergen\''
     assert (found.findings[0].found, found.findings[0].stated) == ("3", "4")
     assert (str(found.attribution), str(found.distortion)) == ("TOOL_GROUNDED", "NUMBER_CHANGED")

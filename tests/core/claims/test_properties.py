@@ -44,16 +44,18 @@ def statements(rows: list[dict[str, Any]], seed: int) -> list[tuple[str, str]]:
     above = sum(v > row["visitors"] for v in visitors)
     other = pick.choice([c for c in CITIES if c != city])
     towns = len({r["city"] for r in rows})
+    mean = sum(visitors) / len(rows)
+    name, own = row["branch"], row["visitors"]
     out = [
         (f"There are {len(rows)} branches.", f"There are {len(rows) + 2} branches."),
         (f"{count} branches are in {city}.", f"{count + 1} branches are in {city}."),
         (f"There are {towns} different cities.", f"There are {towns + 1} different cities."),
-        (f"{row['branch']} is in {city}.", f"{row['branch']} is in {other}."),
-        (f"{row['branch']} has {row['visitors']:,} visitors.", f"{row['branch']} has {row['visitors'] + 1000:,} visitors."),
-        (f"The highest number of visitors is {max(visitors):,}.", f"The highest number of visitors is {max(visitors) + 7}."),
+        (f"{name} is in {city}.", f"{name} is in {other}."),
+        (f"{name} has {own:,} visitors.", f"{name} has {own + 1000:,} visitors."),
+        (f"The highest visitors is {max(visitors):,}.", f"The highest visitors is {max(visitors) + 7}."),
         (f"The total visitors are {sum(visitors)}.", f"The total visitors are {sum(visitors) + 5}."),
-        (f"The average visitors is {sum(visitors) / len(rows):.2f}.", f"The average visitors is {sum(visitors) / len(rows) + 9:.2f}."),
-        (f"{above} branches have more than {row['visitors']} visitors.", f"{above + 1} branches have more than {row['visitors']} visitors."),
+        (f"The average visitors is {mean:.2f}.", f"The average visitors is {mean + 9:.2f}."),
+        (f"{above} branches have more than {own} visitors.", f"{above + 1} branches have more than {own} visitors."),
     ]  # fmt: skip
     if best["visitors"] != worst["visitors"]:
         out.append((f"{best['branch']} has the most visitors.", f"{worst['branch']} has the most visitors."))
@@ -84,10 +86,12 @@ def test_any_text_is_safe(text: str) -> None:
         assert 0 <= found.claim.start <= found.claim.end <= len(text)
 
 
-WORDS = st.sampled_from(
-    "the a most highest fewest only all none no not both than more less same average total of in at with and or but 3 five "
-    "2011 $5 40% shop shops town Bergen Station revenue staff rating opened before after between first second % . , ( ) ' \" - :".split()
-)  # fmt: skip
+GRAMMAR = """
+the a most highest fewest only all none no not both than more less same average total of in at with and or but
+3 five 2011 $5 40% shop shops town Bergen Station revenue staff rating opened before after between first second
+% . , ( ) ' " - :
+"""
+WORDS = st.sampled_from(GRAMMAR.split())
 
 
 @settings(max_examples=200, deadline=None)
@@ -98,7 +102,13 @@ def test_any_run_of_operation_words_is_safe(text: str) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12), lambda x: st.lists(x, max_size=5) | st.dictionaries(st.text(max_size=8), x, max_size=5), max_leaves=20))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+        lambda x: st.lists(x, max_size=5) | st.dictionaries(st.text(max_size=8), x, max_size=5),
+        max_leaves=20,
+    )
+)
 def test_any_tree_is_safe(value: Any) -> None:
     """Any JSON value can be evidence."""
     verdicts("There are 3 rows and the highest x is 5.", evidence(value))

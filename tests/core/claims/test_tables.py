@@ -30,6 +30,9 @@ PAIRS = [
     ("The lowest revenue is 41,250.", "The lowest revenue is 98,000."),
     ("Station has the most staff with 21.", "Harbour has the most staff with 14."),
     ("Bergen has the most shops.", "Uppsala has the most shops."),
+    ("Northgate has the second highest revenue.", "Harbour has the second highest revenue."),
+    ("Northgate is the newest shop.", "Station is the newest shop."),
+    ("The top 2 shops by revenue are Station and Northgate.", "The top 2 shops by revenue are Station and Harbour."),
     # aggregates
     ("The average staff is 12.2.", "The average staff is 15.2."),
     ("The total revenue is 613,500.", "The total revenue is 631,500."),
@@ -41,11 +44,26 @@ PAIRS = [
     ("Station has 7 more staff than Harbour.", "Station has 5 more staff than Harbour."),
     ("Bergen has more shops than Uppsala.", "Uppsala has more shops than Bergen."),
     ("Old Mill opened before Station.", "Station opened before Old Mill."),
+    ("Harbour is older than Station.", "Station is older than Harbour."),
+    ("Station's revenue is more than twice that of Old Mill.", "Station's revenue is more than twice that of Harbour."),
+    ("Bergen has three times as many shops as Uppsala.", "Bergen has four times as many shops as Uppsala."),
+    ("Uppsala and Aalborg have the same number of shops.", "Bergen and Aalborg have the same number of shops."),
+    (
+        "The difference in staff between Station and Harbour is 7.",
+        "The difference in staff between Station and Harbour is 9.",
+    ),
     # sets
     ("Lindgren is the only shop in Uppsala.", "Station is the only shop in Bergen."),
     ("All shops in Bergen have a rating above 3.5.", "All shops in Bergen have a rating above 4."),
     ("Most of the shops are in Bergen.", "Most of the shops are in Uppsala."),
     ("60% of the shops are in Bergen.", "80% of the shops are in Bergen."),
+    ("Station accounts for 33% of the total revenue.", "Station accounts for 45% of the total revenue."),
+    ("2 shops are not in Bergen.", "3 shops are not in Bergen."),
+    ("Harbour is not in Bergen.", "Harbour is not in Aalborg."),
+    ("No shop has fewer than 5 staff.", "No shop has fewer than 10 staff."),
+    ("Oslo is not in the list.", "Bergen is not in the list."),
+    ("Station has the highest revenue and the most staff.", "Station has the highest revenue and the highest rating."),
+    ("The table has 6 columns.", "The table has 8 columns."),
     ("Both Station and Northgate are in Bergen.", "Both Station and Lindgren are in Bergen."),
 ]
 

@@ -1,0 +1,60 @@
+"""A stored result as evidence: what is known of it at once, and its document when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from crp_mcp.core.shape import Shape
+
+from .document import Document
+from .load import read_document
+from .model import Evidence, Source
+
+LARGEST = 64 * 1024 * 1024
+"""Payloads above this many bytes are not read as tables: their claims are unverifiable."""
+
+
+def make_evidence(
+    scratch_id: str,
+    read: Callable[[], bytes],
+    *,
+    shape: Shape | None = None,
+    form: str = "text",
+    is_error: bool = False,
+    tool: str = "",
+    server: str = "",
+    args: Mapping[str, Any] | None = None,
+    provenance_hash: str = "",
+    names: Sequence[str] = (),
+    size: int | None = None,
+    source: Source = Source.TOOL,
+) -> Evidence:
+    """Evidence over the payload that `read()` gives, read and parsed at most once. `size`: its bytes, if known."""
+
+    @cache
+    def payload() -> bytes:
+        return b"" if size is not None and size > LARGEST else read()
+
+    @cache
+    def load() -> Document:
+        return read_document(payload(), form=form, is_error=is_error, shape=shape)
+
+    def mentions(words: Sequence[str]) -> bool:
+        data = payload()
+        return any(w.encode("utf-8", "surrogatepass") in data for w in words)
+
+    return Evidence(
+        scratch_id, load, tool, server, args or {}, provenance_hash, tuple(names), columns_of(shape), mentions, source
+    )
+
+
+def columns_of(shape: Shape | None) -> tuple[str, ...]:
+    """Column names and keys that a shape already knows."""
+    if shape is None:
+        return ()
+    found = [c.name for c in shape.columns or ()]
+    found += [k for k, _ in shape.scalars] + [k for k, _ in shape.members]
+    found += [name for _, block in shape.blocks for name in columns_of(block)]
+    return tuple(dict.fromkeys(found))
