@@ -25,6 +25,8 @@ _LEVEL = re.compile(
     r"|(?:\[|level=\"?)(?P<small>fatal|critical|panic|error|warning|warn|notice|info|debug|trace)\b\"?\]?)",
     re.ASCII,
 )
+_BARE = len("2024-01-01T00:00:00")
+_SHORTEST = len("Jan  1 00:00:00")
 _LEAD = " \t-:|,]>)"
 COLUMNS_TEXT = ("line_no", "text")
 COLUMNS_LOG = ("line_no", "text", "ts", "level", "message")
@@ -39,26 +41,29 @@ def is_log(lines: Sequence[str]) -> bool:
 
 def log_row(number: int, line: str) -> tuple[int, str, str | None, str | None, str]:
     """A line as (line_no, text, ts, level, message)."""
-    head = line[:_LOOK]
-    time = _TIME.search(head)
-    level = _LEVEL.search(head)
-    ends = [found.end() for found in (time, level) if found is not None]
-    message = line[max(ends) :].lstrip(_LEAD) if ends else line
-    name = (level["big"] or level["small"]).upper() if level else None
-    return number, line, moment(time) if time else None, name, message
+    time = _TIME.search(line, 0, _LOOK)
+    start = time.end() if time is not None else 0
+    level = _LEVEL.search(line, start, start + _LOOK) or (_LEVEL.search(line, 0, start) if start > _SHORTEST else None)
+    if level is None:
+        message = line[start:].lstrip(_LEAD) if time is not None else line
+        return number, line, moment(time) if time is not None else None, None, message
+    name = level.group(level.lastgroup or 0).upper()
+    end = level.end()
+    message = line[end if end > start else start :].lstrip(_LEAD)
+    return number, line, moment(time) if time is not None else None, name, message
 
 
 def moment(found: re.Match[str]) -> str:
     """A time as SQLite's date functions take it; as it is where it has no year."""
-    text = found.group()
-    if found.lastgroup == "iso":
+    text, kind = found.group(), found.lastgroup
+    if kind == "iso":
+        if len(text) == _BARE:
+            return text
         text = text.replace(",", ".")
-        return f"{text[:-2]}:{text[-2:]}" if re.search(r"[+-]\d{4}$", text[19:]) else text
-    if found.lastgroup == "slash":
+        return f"{text[:-2]}:{text[-2:]}" if text[-5] in "+-" else text
+    if kind == "slash":
         return text.replace("/", "-")
-    if found.lastgroup == "web":
-        return _web_time(text)
-    return text
+    return _web_time(text) if kind == "web" else text
 
 
 def _web_time(text: str) -> str:
