@@ -47,6 +47,7 @@ from crp_mcp.relay.turns import Turns
 from crp_mcp.relay.using import Ask, NeedsCall, Using
 from crp_mcp.store import SqliteStore, open_store
 
+from .context import context_tools
 from .memory import give_back
 from .settings import Settings
 
@@ -183,6 +184,7 @@ class Engine:
             self.life.policy(meta),
             header.get("refreshed") or {},
             frozenset(header.get("servers") or ()),
+            window_of(meta),
         )
 
     def _turn(self, scope: Scope, meta: Mapping[str, Any]) -> int:
@@ -300,7 +302,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
     eraser = Eraser(store, sealer, rebuilder, now, desk.forget, _tidier(store, desk, settings))
     using = Using(store, sealer, now, reader, turns, buffer, policy_of)
-    facts = Facts(store, sealer, now, lambda entry: reader.summary(entry, policy_of(entry).summary))
+    facts = Facts(store, sealer, now, lambda entry: reader.summary(entry, policy_of(entry).summary), guard)
 
     def meta_of(entry: Entry, given: str | None) -> Mapping[str, Any]:
         return service.answer_meta(entry, None if given is None else counter().count(given))
@@ -315,6 +317,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         eraser,
         LifeTools(using, facts),
         headers_in,
+        context_tools(settings, store, sealer, reader, using, counter, now),
     )
     conversations = Conversations(
         store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
@@ -354,6 +357,12 @@ def _tidier(store: SqliteStore, desk: Desk, settings: Settings) -> Callable[[], 
         return all([desk.forget(scope, ()) for scope in store.spaces()])  # noqa: C419 - each is to be asked
 
     return tidy
+
+
+def window_of(meta: Mapping[str, Any]) -> int | None:
+    """The size of the model's window, where a request says it."""
+    value = meta.get("dev.crp/window")
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def call_again(entry: Entry) -> dict[str, Any]:

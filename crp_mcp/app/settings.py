@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crp_mcp.errors import ConfigError
+
 if TYPE_CHECKING:
     from crp_mcp.core.model import Scope
     from crp_mcp.relay.buffer import Budget
@@ -32,6 +34,10 @@ class Settings:
     """The operator's CRP-Safety-Policy."""
     budget: tuple[int, int, int, int] | None = None
     """Most bytes and entries of the store, and of one conversation; None: the usual ones."""
+    roots: tuple[str, ...] = ()
+    """Folders whose files `request_context` may read."""
+    window: int | None = None
+    """Tokens of the model's context window, where it is known."""
     conversation: str | None = None
     """Set where the conversation is known; else it is found by host process and project folder."""
 
@@ -80,6 +86,7 @@ class Settings:
         pairs = tuple((whom, label) for whom, label in data["clearance"])
         budget = data["budget"]
         more = {"registry": tuple(data["registry"]), "clearance": pairs, "budget": tuple(budget) if budget else None}
+        more["roots"] = tuple(data["roots"])
         return cls(**{**data, **more})
 
 
@@ -90,6 +97,8 @@ def load_settings(
     config_store: Path | None = None,
     config_registry: Path | None = None,
     clearance: tuple[tuple[str, str], ...] = (),
+    policy: str | None = None,
+    budget: tuple[int, int, int, int] | None = None,
     env: Mapping[str, str] | None = None,
     host: bool = True,
 ) -> Settings:
@@ -100,17 +109,46 @@ def load_settings(
     from crp_mcp.config import registry_paths
     from crp_mcp.store.place import default_folder
 
+    from .context import context_roots
     from .host import host_key, project_folder, read_ancestors
 
     env = os.environ if env is None else env
     named = Path(registry).expanduser() if registry else config_registry
     chosen = store or (str(config_store) if config_store else None)
     where = Path(chosen or str(default_folder(env, sys.platform))).expanduser().absolute()
+    project = project_folder(env, Path.cwd())
     return Settings(
         store=str(where),
         registry=tuple(map(str, registry_paths(env, named))),
-        project=project_folder(env, Path.cwd()),
+        project=project,
+        roots=context_roots(env, project),
         host_key=host_key(read_ancestors()) if host else "",
         clearance=(*clearance, *((("*", env["CRP_MCP_CLEARANCE"]),) if host and env.get("CRP_MCP_CLEARANCE") else ())),
+        policy=policy if policy is not None else env.get("CRP_MCP_POLICY", ""),
+        budget=budget or parse_budget(env.get("CRP_MCP_BUDGET", "")),
         confirm=env.get("CRP_MCP_CONFIRM", "").strip().lower() not in ("0", "off", "false", "no"),
     )
+
+
+BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
+
+
+def parse_budget(text: str) -> tuple[int, int, int, int] | None:
+    """`store_bytes=2147483648; conversation_entries=1000`: what is not named stays as usual. Raises ConfigError."""
+    if not text.strip():
+        return None
+    given: dict[str, int] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, _, value = (one.strip() for one in part.partition("="))
+        if name not in BUDGET_KEYS or not value.isdecimal() or int(value) == 0:
+            raise ConfigError(f"CRP_MCP_BUDGET: {part!r} is not `NAME=NUMBER` with one of {', '.join(BUDGET_KEYS)}")
+        given[name] = int(value)
+    return budget_of(given)
+
+
+def budget_of(given: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """The budget as settings keep it."""
+    from crp_mcp.relay.buffer import Budget
+
+    made = Budget(**given)
+    return made.store_bytes, made.store_entries, made.conversation_bytes, made.conversation_entries

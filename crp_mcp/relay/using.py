@@ -202,8 +202,7 @@ class Using:
         def seal(head: Head, one: Entry) -> Sealed:
             if one.expires_at == entry.expires_at:
                 return self.sealer.event(head, one, "PINNED", data, self.now())
-            longer = {**data, "expires_at": one.expires_at}
-            return self.sealer.extended(head, one, salt=salt, event="PINNED", data=longer, now=self.now())
+            return self.sealer.extended(head, one, salt=salt, event="PINNED", data=data, now=self.now())
 
         pinned = self.store.pin(
             entry.scope, entry.scratch_id, seal, name=name, reason=str(data["reason"]), expires_at=until

@@ -299,7 +299,28 @@ def _lifecycle(db: Database) -> None:
     db.execute("CREATE INDEX reference_turn ON reference (turn)")
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle)
+def _assemblies(db: Database) -> None:
+    """What was put together and delivered on request: counts and hashes, never words of the request or its answer."""
+    columns = {
+        "id": int,
+        "conversation_id": int,
+        "at": float,
+        "turn": int,
+        "intent": str,
+        "tokens": int,
+        "budget": int,
+        "persistent": int,
+        "conversation": int,
+        "ephemeral": int,
+        "fragments": int,
+        "context_hash": str,
+    }
+    _table(db, "assembly", columns, "id", ("turn",))
+    db.table("assembly").create_index(["conversation_id", "at"])
+    db.execute("CREATE INDEX stub_time ON stub (conversation_id, gone_at)")
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies)
 VERSION = len(MIGRATIONS)
 
 

@@ -61,11 +61,18 @@ class Candidate:
 
 
 def assemble(
-    request: ContextRequest, corpus: Corpus, *, budget: ContextBudget, count: CountTokens, why: bool = False
+    request: ContextRequest,
+    corpus: Corpus,
+    *,
+    budget: ContextBudget,
+    count: CountTokens,
+    implied: Sequence[str] = (),
+    why: bool = False,
 ) -> Reply:
     """The context for a request. Equal inputs give an equal reply; never more than its budget.
 
-    `why`: also tell a person how it came about.
+    `implied`: nodes the question refers to without naming them; they count as focus. `why`: also tell a
+    person how it came about.
 
     Raises:
         BackendMissing: a required backend is not there. LevelError: `depth` is no level of any domain.
@@ -74,12 +81,14 @@ def assemble(
     check_backends(request, corpus.backends, told)
     depth = resolve_depth(request.depth)
     limit = limit_of(request, budget, told)
-    focus = find_focus(request, corpus, told)
+    focus = list(dict.fromkeys((*implied, *find_focus(request, corpus, told))))
     search = strategies.start(request, corpus, focus)
     rankings = {name: ranked for name, run in strategies.eligible(search).items() if (ranked := run(search))}
     preferred = check_strategies(request, [*rankings, *_fusion(rankings)], told)
     found = keep(search, fuse(rankings, preferred), told)
     _tell_rest(search, told, depth)
+    if implied:
+        told.did("query", f"{told.applied['query']}; refers to {', '.join(implied)}")
     intent = read_intent(request.query, refers=any(uri.startswith("uko-tool:") for uri in focus))
     candidates, left = _render_all(search, found, depth, corpus, count, limit)
     packing = _Packing(candidates, left, intent, count, limit, len(found))
@@ -147,7 +156,7 @@ def _render_all(
             continue
         if key:
             seen[key] = len(made)
-        most = deepest(search, one.uri, depth)
+        most = min(deepest(search, one.uri, depth), node.deepest)
         if about.container and one.uri not in search.focus and most > 0:
             most = min(most, max(CONTAINER_DEPTH, depth["uko:"]))
         made.append(_candidate(one, about, node, corpus.note(one.uri), most, count, one.uri in search.focus, limit))

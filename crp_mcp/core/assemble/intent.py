@@ -23,7 +23,7 @@ _THING = (
     r"listings?|dataset|data ?set|csv|spreadsheet|numbers|figures?)"
 )
 _TOOL = re.compile(
-    rf"\bscratch_\w+_\d+\b|\b(?:that|this|those|these|its|the|previous|last|earlier|same)\s+(?:\w+\s+){{0,2}}?{_THING}\b"
+    rf"\bscratch_\w+_\d+\b|\b(?:that|this|those|these|previous|last|earlier|same)\s+(?:\w+\s+){{0,2}}?{_THING}\b"
     r"|\bwhat (?:the )?tools? returned\b",
     re.I,
 )
@@ -66,7 +66,7 @@ class Intent:
 def read_intent(query: str | None, *, refers: bool = False) -> Intent:
     """The first that fits of tool reference, clarify, other reference, continue; else explore.
 
-    `refers`: the request names stored results in another way (as focus).
+    `refers`: the request names stored results, in its words or as focus.
     """
     text = query or ""
     if refers or _TOOL.search(text):

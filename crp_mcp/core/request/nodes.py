@@ -6,7 +6,7 @@ for all of them. Each depth tells everything the one before told, and at the dee
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MAX_DEPTH = 9
 SAMPLES_FROM = 5
@@ -36,6 +36,12 @@ class Node:
     """The body itself shows children, summary, shape and outgoing relations (source, documents): not said twice."""
     content_key: str = ""
     """Equal keys mean equal content; the body's own text where it is empty."""
+    deepest: int = MAX_DEPTH
+    """Less where the node does not hold all of its content."""
+
+    def at_most(self, depth: int) -> Node:
+        """The same node, to be shown no deeper than that."""
+        return replace(self, deepest=min(self.deepest, depth))
 
     @property
     def domain(self) -> str:

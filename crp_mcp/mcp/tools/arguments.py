@@ -83,6 +83,10 @@ class Arguments:
             return value
         raise BadRequest(f"{self._tool}: `{name}` must be an object, not {_kind(value)}")
 
+    def value(self, name: str) -> Any:
+        """The value as it was given, for a reader that checks it itself; None where it was not given."""
+        return self._take(name)
+
     def done(self) -> None:
         """Refuse arguments that nobody asked for, naming the nearest one that exists."""
         for name in self._given:

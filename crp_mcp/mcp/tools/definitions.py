@@ -144,7 +144,49 @@ RECORD_TURN: dict[str, Any] = {
     "annotations": {"title": "Log a turn", "readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
 }
 
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+
+REQUEST_CONTEXT: dict[str, Any] = {
+    "name": "request_context",
+    "description": (
+        "Get what bears on a question from the project's files, stored results, turns and facts, packed into "
+        "max_tokens. focus: names or ids. depth: 0 names, 4 signatures, 9 all. Also temporal, uko_types, purpose, "
+        'if_hash. Example: {"query": "How are sessions closed?", "focus": ["Auth.login"]}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"query": _TEXT, "focus": _TEXTS, "depth": _INT, "max_tokens": _INT},
+    },
+    "annotations": {"title": "Get context for a question", **_READS},
+    "_meta": _ALWAYS,
+}
+
+QUERY_HISTORY: dict[str, Any] = {
+    "name": "query_history",
+    "description": (
+        "See what happened in this conversation. kind: tool_call, assembly, turn, pin, eviction, claim, decision. "
+        "Filters: query, tools, since, until, as_of. diff: what changed since another result of the same call. "
+        'Example: {"scratch_id": "scratch_sql_002", "diff": "previous"}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"kind": _TEXT, "query": _TEXT, "scratch_id": _TEXT, "diff": _TEXT, "cursor": _TEXT},
+    },
+    "annotations": {"title": "Read the conversation's history", **_READS},
+}
+
+GET_CONTEXT_BUDGET: dict[str, Any] = {
+    "name": "get_context_budget",
+    "description": "How many tokens of context are used and left. Example: {\"reserved_tokens\": 4000}",
+    "inputSchema": {"type": "object", "properties": {"max_tokens": _INT, "reserved_tokens": _INT}},
+    "annotations": {"title": "Check the context budget", **_READS},
+}
+
 OWN_TOOLS: tuple[dict[str, Any], ...] = (
+    REQUEST_CONTEXT,
+    QUERY_HISTORY,
+    GET_CONTEXT_BUDGET,
     SCRATCH_GET,
     SCRATCH_LIST,
     SCRATCH_PIN,

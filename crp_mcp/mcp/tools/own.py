@@ -21,6 +21,7 @@ from crp_mcp.store import Filters
 
 from .answers import HEADERS_KEY, add_to_line, answer, failure
 from .arguments import Arguments
+from .context import ContextTools
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
 from .life import LifeTools
 from .query import QueryTool
@@ -48,6 +49,8 @@ class OwnTools:
     eraser: Eraser
     life: LifeTools
     headers: Callable[[Scope], Mapping[str, str]]
+    context: Callable[[], ContextTools]
+    """Loads on first use: its models cost start-up."""
 
     def call(self, name: str, arguments: object, scope: Scope, ask: Ask | None = None) -> dict[str, Any]:
         """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`.
@@ -56,12 +59,15 @@ class OwnTools:
         """
         ask = ask or Ask(scope)
         tools: dict[str, Callable[[Arguments], dict[str, Any]]] = {
+            "request_context": lambda given: self.context().request_context(given, ask),
+            "query_history": lambda given: self.context().query_history(given, ask),
+            "get_context_budget": lambda given: self.context().get_context_budget(given, ask),
             "scratch_get": lambda given: self._get(given, ask),
             "scratch_list": lambda given: self._list(given, scope),
             "scratch_pin": lambda given: self.life.pin(given, ask),
             "scratch_query": lambda given: self.query.call(given, scope),
             "record_turn": lambda given: self.life.record_turn(given, ask),
-            "scratch_forget": lambda given: self._forget(given, scope),
+            "scratch_forget": lambda given: self._forget(given, ask),
         }
         try:
             if name not in tools:
@@ -232,11 +238,14 @@ class OwnTools:
 
     # -- scratch_forget --------------------------------------------------------------------------------------------
 
-    def _forget(self, given: Arguments, scope: Scope) -> dict[str, Any]:
+    def _forget(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         reference = reference_of(str(given.text("scratch_id", required=True)))
         given.done()
-        entry = self.reader.entry(scope, reference)
-        report = self.eraser.forget_one(scope, entry.scratch_id)
+        entry = self.reader.entry(ask.scope, reference)
+        if not ask.policy.evicts:
+            kept = ask.policy.retain.value if ask.policy.retain else ""
+            raise Refused(f"{entry.scratch_id} stays: everything is kept (tool-output-retain={kept})")
+        report = self.eraser.forget_one(ask.scope, entry.scratch_id)
         others = [name for name in report.purged if name != entry.scratch_id]
         said = f"{entry.scratch_id} erased" + (f", with what was made from it: {', '.join(others)}" if others else "")
         if report.rebuilt:

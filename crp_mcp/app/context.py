@@ -1,0 +1,69 @@
+"""Joins what context requests need; made on first use, since its models and the workspace cost start-up."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crp_mcp.mcp.tools.context import ContextTools
+    from crp_mcp.relay.reading import Reader
+    from crp_mcp.relay.sealing import Sealer
+    from crp_mcp.relay.service import Counter
+    from crp_mcp.relay.using import Using
+    from crp_mcp.store import SqliteStore
+
+    from .settings import Settings
+
+ROOTS_KEY = "CRP_MCP_ROOTS"
+MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod", "pom.xml", "Makefile")
+"""What a folder has that is somebody's project; others (a home folder, the disk's root) are never read unasked."""
+
+
+def context_roots(env: Mapping[str, str], project: str) -> tuple[str, ...]:
+    """Folders whose files may be read: those named in the environment, else the project's if it looks like one."""
+    named = env.get(ROOTS_KEY)
+    if named is not None:
+        return tuple(str(Path(one).expanduser().resolve()) for one in named.split(os.pathsep) if one)
+    folder = Path(project) if project else None
+    if folder is None or folder in (Path.home(), Path(folder.anchor)):
+        return ()
+    return (project,) if any((folder / mark).exists() for mark in MARKS) else ()
+
+
+def context_tools(
+    settings: Settings,
+    store: SqliteStore,
+    sealer: Sealer,
+    reader: Reader,
+    using: Using,
+    counter: Callable[[], Counter],
+    now: Callable[[], float],
+) -> Callable[[], ContextTools]:
+    """Makes the tools once, whichever thread asks first."""
+    lock = threading.Lock()
+    made: list[ContextTools] = []
+
+    def tools() -> ContextTools:
+        with lock:
+            if not made:
+                from crp_mcp.mcp.tools.context import ContextTools
+                from crp_mcp.relay.context.budget import Budgets
+                from crp_mcp.relay.context.history import Historian
+                from crp_mcp.relay.context.requesting import Requester
+
+                roots = tuple(map(Path, settings.roots))
+                made.append(
+                    ContextTools(
+                        Requester(store, sealer, reader, using, counter, now, secrets.token_bytes, roots),
+                        Historian(store, reader, counter),
+                        Budgets(store, now, lambda: counter().name, settings.window),
+                    )
+                )
+            return made[0]
+
+    return tools

@@ -1,0 +1,140 @@
+"""Answers context requests: takes the snapshot, has it assembled, signs a receipt over the fragments, notes the use."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crp_mcp.core.assemble.assembling import assemble
+from crp_mcp.core.assemble.reply import Reply
+from crp_mcp.core.model import DAY, Entry, Fact
+from crp_mcp.core.request.models import ContextBudget, ContextFragment, ContextRequest, TemporalScope
+from crp_mcp.proof.chain import salted_digest
+from crp_mcp.proof.eccr import Item
+from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.sealing import Sealer, Source, item_of, text_hash
+from crp_mcp.relay.service import Counter
+from crp_mcp.relay.using import Ask, Using
+from crp_mcp.store import Head, Sealed, SqliteStore, history
+from crp_mcp.workspace.corpus import Workspace, open_workspace
+
+from .joined import Joined
+from .tiers import Tiers, Words
+
+OWN_LABEL = "INTERNAL"
+"""Label of turns, facts and files in a receipt: that of a tool nobody declared."""
+OWN_RETENTION = 30 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply with what was recorded of it. `receipt`: digest; None where nothing was delivered."""
+
+    reply: Reply
+    receipt: str | None
+    said: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Requester:
+    """Context on request over one store and the workspace's roots."""
+
+    store: SqliteStore
+    sealer: Sealer
+    reader: Reader
+    using: Using
+    counter: Callable[[], Counter]
+    now: Callable[[], float]
+    random_bytes: Callable[[int], bytes]
+    roots: Sequence[Path] = ()
+    _words: Words = field(default_factory=dict, init=False)
+    _workspace: Workspace | None = field(default=None, init=False)
+
+    def request(self, ask: Ask, request: ContextRequest, budget: ContextBudget, *, why: bool = False) -> Answer:
+        """Assemble, record and receipt. Raises BadRequest (a depth, backend or strategy), Withheld."""
+        corpus = self.corpus(ask, request)
+        implied = [] if request.focus else corpus.tiers.referred(request.query)
+        reply = assemble(request, corpus, budget=budget, count=self.counter().count, why=why, implied=implied)
+        if not reply.fragments:
+            return Answer(reply, None)
+        receipt = self._seal(ask, corpus, reply)
+        return Answer(reply, receipt, self._used(ask, corpus, reply))
+
+    def corpus(self, ask: Ask, request: ContextRequest) -> Joined:
+        """The snapshot a request is answered from."""
+        tiers = Tiers(self.store, self.reader, self.using, self.counter, ask, self.now(), self._words)
+        tiers.load(past=request.temporal in (TemporalScope.HISTORICAL, TemporalScope.ALL) or request.as_of is not None)
+        return Joined(tiers, self.workspace())
+
+    def workspace(self) -> Workspace | None:
+        """The workspace as its files are now; None where no root is allowed. Read on first need."""
+        if self._workspace is None:
+            made = open_workspace(self.roots)
+            if not made.tree.roots:
+                return None
+            self._workspace = made
+        self._workspace.refresh()
+        return self._workspace
+
+    def _seal(self, ask: Ask, corpus: Joined, reply: Reply) -> str:
+        now = self.now()
+        sources = [Source(one.uko_node, self._item(corpus, one, now)) for one in reply.fragments]
+        made: list[str] = []
+
+        def seal(head: Head) -> Sealed:
+            sealed, receipt = self.sealer.assembled(
+                head, ask.scope, sources=named(sources), output_hash=text_hash(reply.text), turn_id=ask.turn, now=now
+            )
+            made.append(receipt.digest)
+            return sealed
+
+        def keep(db: sqlite3.Connection) -> None:
+            self._remember(db, ask, reply, now)
+
+        self.store.append(seal, keep, ask.scope)
+        return made[0]
+
+    def _remember(self, db: sqlite3.Connection, ask: Ask, reply: Reply, now: float) -> None:
+        tiers = (reply.tiers["P"], reply.tiers["C"], reply.tiers["E"])
+        history.add_assembly(
+            db,
+            ask.scope,
+            history.Assembly(
+                0,
+                now,
+                ask.turn,
+                reply.intent.text,
+                reply.context.total_tokens,
+                reply.budget,
+                tiers,
+                len(reply.fragments),
+                reply.context.context_hash,
+            ),
+        )
+
+    def _item(self, corpus: Joined, fragment: ContextFragment, now: float) -> Item:
+        """The leaf of one fragment: an entry's own, or the salted digest of what else was delivered."""
+        found = corpus.tiers.items.get(fragment.uko_node)
+        if isinstance(found, Entry):
+            return item_of(found, self.store.salt(found.scope, found.scratch_id))
+        digest = "sha256:" + hashlib.sha256(fragment.content.encode("utf-8", "replace")).hexdigest()
+        expires = int(now) + OWN_RETENTION
+        if isinstance(found, Fact) and found.expires_at:
+            expires = min(expires, found.expires_at)
+        return Item(salted_digest(self.random_bytes(16), digest), OWN_LABEL, expires)
+
+    def _used(self, ask: Ask, corpus: Joined, reply: Reply) -> tuple[str, ...]:
+        said: list[str] = []
+        for one in reply.fragments:
+            found = corpus.tiers.items.get(one.uko_node)
+            if isinstance(found, Entry) and one.detail_depth > 0:
+                said += self.using.use(ask, found, explicit=True).said
+        return tuple(said)
+
+
+def named(sources: Sequence[Source]) -> list[Source]:
+    """Sources under the ids a purge looks for: an entry's is its scratch_id."""
+    return [Source(one.id.removeprefix("uko-tool:entry/"), one.item) for one in sources]

@@ -1,0 +1,249 @@
+"""The store of one conversation as a corpus: a snapshot for one request, bounded however much is stored."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crp_mcp.core.assemble.bm25 import Bm25
+from crp_mcp.core.assemble.corpus import CONVERSATION, EPHEMERAL, PERSISTENT, About, Ranked
+from crp_mcp.core.assemble.words import count_terms
+from crp_mcp.core.freshness import Use, is_current, needed, plan_use, warning
+from crp_mcp.core.model import Entry, Fact, FactStatus, Persistence, Turn
+from crp_mcp.core.references import resolve
+from crp_mcp.core.request.nodes import Node
+from crp_mcp.errors import NotFound
+from crp_mcp.relay.reading import Reader, decode_start
+from crp_mcp.relay.service import Counter
+from crp_mcp.relay.using import Ask, Using
+from crp_mcp.store import Filters, SqliteStore, Stub, changes, facts, history, turns
+from crp_mcp.store.ids import number_of
+
+from . import stored
+
+ENTRIES_MOST = 300
+"""The newest entries of the conversation that words are looked up in; pins, and what is named, come on top."""
+TURNS_MOST = 200
+FACTS_MOST = 300
+PAST_MOST = 100
+OPENING = 2_048
+"""Bytes of a payload that words are looked up in, beside its summary."""
+BACKEND = "store"
+
+Words = dict[str, Counts[str]]
+
+
+@dataclass(slots=True)
+class Tiers:
+    """Entries, turns and facts as `asks` may see them. Implements `Corpus`; `known` keeps words between requests."""
+
+    store: SqliteStore
+    reader: Reader
+    using: Using
+    counter: Callable[[], Counter]
+    asks: Ask
+    now: float
+    known: Words = field(default_factory=dict)
+    items: dict[str, Entry | Stub | Turn | Fact] = field(default_factory=dict)
+    _index: Bm25 = field(default_factory=Bm25)
+    _order: list[str] = field(default_factory=list)
+    _past: list[str] = field(default_factory=list)
+    _excluded: dict[str, str] = field(default_factory=dict)
+
+    backends = frozenset((BACKEND,))
+
+    def load(self, *, past: bool) -> None:
+        """Take the snapshot. `past`: also what was removed or superseded long ago."""
+        scope = self.asks.scope
+        newest = self.store.list(scope, limit=ENTRIES_MOST).entries
+        pinned = self.store.list(scope, filters=Filters(pinned=True), limit=ENTRIES_MOST).entries
+        for entry in {one.scratch_id: one for one in (*newest, *pinned)}.values():
+            self._take(entry)
+        for fact in self.store.ask(facts.search, scope, "", FACTS_MOST):
+            self._keep(stored.fact_uri(fact), fact, fact.content)
+        for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
+            if turn.text or turn.decision:
+                node = stored.turn_node(turn)
+                self._keep(node.uri, turn, f"{node.title}\n{node.body}")
+        if past:
+            self._load_past()
+        for gone in self.known.keys() - self.items.keys():
+            del self.known[gone]
+
+    def _load_past(self) -> None:
+        window = history.Window()
+        ids = self.store.ask(history.gone, self.asks.scope, window, PAST_MOST)
+        ids += self.store.ask(history.superseded, self.asks.scope, PAST_MOST)
+        for scratch_id in ids:
+            found = self.store.get(self.asks.scope, scratch_id)
+            if isinstance(found, Stub):
+                node = stored.stub_node(found)
+                self._keep(node.uri, found, f"{node.title}\n{node.relations}\n{node.summary}")
+                self._past.append(node.uri)
+            else:
+                self._take(found)
+                if (uri := stored.entry_uri(scratch_id)) in self.items:
+                    self._past.append(uri)
+
+    def _take(self, entry: Entry) -> None:
+        uri = stored.entry_uri(entry.scratch_id)
+        if uri not in self.items and self.reader.may_see(self.asks.scope, entry):
+            self._keep(uri, entry, None)
+
+    def _keep(self, uri: str, item: Entry | Stub | Turn | Fact, text: str | None) -> None:
+        words = self.known.get(uri)
+        if words is None or not isinstance(item, Entry):
+            words = self.known[uri] = count_terms([self._text(item) if isinstance(item, Entry) else text or ""])
+        self.items[uri] = item
+        self._index.add(words)
+        self._order.append(uri)
+
+    def _text(self, entry: Entry) -> str:
+        parts = [entry.scratch_id, entry.server, entry.tool_name, entry.name or "", stored.arguments_text(entry)]
+        parts += [entry.kind.value, entry.tool_class.value, entry.summary or ""]
+        parts.append(decode_start(self.store.read(entry.payload_id, 0, OPENING)))
+        return "\n".join(parts)
+
+    # -- Corpus
+
+    def search(self, terms: Mapping[str, float], limit: int) -> Ranked:
+        return [(self._order[number], score) for number, score in self._index.search(terms)[:limit]]
+
+    def resolve(self, reference: str) -> Sequence[str]:
+        if reference in self.items:
+            return (reference,)
+        name = reference.removeprefix("uko-tool:entry/").removeprefix("scratch://")
+        if name.startswith("uko-"):
+            return ()
+        found = self.store_entry(name)
+        return () if found is None else (found,)
+
+    def store_entry(self, name: str) -> str | None:
+        """The URI of an entry by id, pinned name or phrase, wherever in the project it is. Raises Withheld."""
+        try:
+            entry, _ = self.using.find(self.asks.scope, name)
+        except NotFound:
+            gone = self._stub(name)
+            return None if gone is None else gone
+        self._take(entry)
+        return stored.entry_uri(entry.scratch_id)
+
+    def _stub(self, name: str) -> str | None:
+        if number_of(name) is None:
+            return None
+        try:
+            found = self.store.get(self.asks.scope, name)
+        except NotFound:
+            return None
+        if isinstance(found, Stub):
+            self.items.setdefault(stored.entry_uri(name), found)
+        return stored.entry_uri(name)
+
+    def referred(self, query: str | None) -> list[str]:
+        """The entry a question's words refer to ("those results"); none where nothing speaks for one."""
+        found = resolve(query, self.using.candidates(self.asks.scope)) if query else None
+        if found is None or found.id is None:
+            return []
+        uri = self.store_entry(found.id)
+        return [] if uri is None else [uri]
+
+    def neighbours(self, uri: str) -> Iterable[tuple[str, str]]:
+        item = self.items.get(uri)
+        found: list[tuple[str, str]] = []
+        if isinstance(item, Entry):
+            found += [("derivedFrom", stored.entry_uri(one)) for one in derived_from(item)]
+            found += [("dependsOn", stored.entry_uri(one)) for one in self._named_in(item)]
+            revisions = self.store.ask(changes.revisions, item.scope, item.scratch_id)
+            found += [("isRevisionOf", stored.entry_uri(one.scratch_id)) for one in revisions]
+            for other, what in self.items.items():
+                if isinstance(what, Turn) and item.scratch_id in (*what.referenced, *what.produced):
+                    found.append(("referencedBy", other))
+                elif isinstance(what, Fact) and what.source == item.scratch_id:
+                    found.append(("basisOf", other))
+        elif isinstance(item, Turn):
+            found += [("contains", stored.entry_uri(one)) for one in item.produced]
+            found += [("references", stored.entry_uri(one)) for one in item.referenced]
+        elif isinstance(item, Fact) and item.source:
+            found.append(("derivedFrom", stored.entry_uri(item.source)))
+        return [(relation, other) for relation, other in found if other in self.items]
+
+    def _named_in(self, entry: Entry) -> list[str]:
+        """Earlier results whose id stands in a call's arguments."""
+        text = stored.arguments_text(entry)
+        ids = [one.scratch_id for one in self.items.values() if isinstance(one, Entry)]
+        return [one for one in ids if one in text and one != entry.scratch_id]
+
+    def about(self, uri: str) -> About | None:
+        item = self.items.get(uri)
+        if isinstance(item, Entry):
+            pinned = item.persistence is Persistence.PINNED
+            return About(
+                uri,
+                EPHEMERAL,
+                item.created_at,
+                past=item.superseded_by is not None,
+                since=item.stale_since if item.superseded_by else None,
+                chosen=pinned,
+            )
+        if isinstance(item, Stub):
+            return About(uri, EPHEMERAL, item.created_at, past=True, since=item.gone_at)
+        if isinstance(item, Turn):
+            return About(uri, CONVERSATION, item.at, chosen=item.decision is not None)
+        if isinstance(item, Fact):
+            stale = item.status is not FactStatus.ACTIVE
+            return About(uri, PERSISTENT, item.created_at, past=stale, chosen=not stale)
+        return None
+
+    def chosen(self) -> Sequence[str]:
+        found = [about for uri in self.items if (about := self.about(uri)) is not None and about.chosen]
+        return [about.uri for about in sorted(found, key=lambda one: (-one.at, one.uri))]
+
+    def past(self) -> Sequence[str]:
+        return list(dict.fromkeys(self._past))
+
+    def node(self, uri: str) -> Node | None:
+        item = self.items.get(uri)
+        if isinstance(item, Stub):
+            return stored.stub_node(item)
+        if isinstance(item, Turn):
+            return stored.turn_node(item)
+        if isinstance(item, Fact):
+            return stored.fact_node(item)
+        return None if item is None else self._entry_node(item)
+
+    def _entry_node(self, entry: Entry) -> Node | None:
+        whole = self.store.get(entry.scope, entry.scratch_id)
+        if not isinstance(whole, Entry):
+            return None
+        said = [("arguments", [stored.arguments_text(whole)] if whole.tool_call_args else [])]
+        said.append(("used in turns", [str(turn) for turn in whole.referenced_by]))
+        said.append(("derived from", derived_from(whole)))
+        said.append(("supersedes", [whole.supersedes] if whole.supersedes else []))
+        if self._use(whole) is Use.EXCLUDE:
+            return stored.entry_node(whole, None, "", []).at_most(0)
+        size = min(whole.payload_bytes, stored.BODY_MOST)
+        body = decode_start(self.store.read(whole.payload_id, 0, size))
+        return stored.entry_node(whole, stored.summary_of(whole, self.counter().count), body, said)
+
+    def _use(self, entry: Entry) -> Use:
+        return plan_use(entry, self.now, self.asks.policy.stale, may_reinvoke=False)
+
+    def note(self, uri: str) -> str:
+        item = self.items.get(uri)
+        if isinstance(item, Fact):
+            return (
+                "" if item.status is FactStatus.ACTIVE else f"NOTE: this fact is {item.status.value}: {item.flag or ''}"
+            )
+        if not isinstance(item, Entry) or is_current(item, self.now):
+            return ""
+        return needed(item, self.now) if self._use(item) is Use.EXCLUDE else warning(item, self.now)
+
+
+def derived_from(entry: Entry) -> list[str]:
+    """Ids of what an entry was made from."""
+    sources: Any = entry.tool_call_args.get("derivedFrom") if entry.origin == "query" else None
+    if not isinstance(sources, list):
+        return []
+    return [str(one["scratch_id"]) for one in sources if isinstance(one, dict) and "scratch_id" in one]

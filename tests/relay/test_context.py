@@ -1,0 +1,242 @@
+"""Context on request over the three tiers: SPEC-029 §10's envelope, every field's effect, history, the budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crp_mcp.core.model import ToolClass, Volatility
+from crp_mcp.store import Sealed, changes
+from tests.relay.support import Bench, bench, order_rows, text_result, texts
+
+QUESTION = "Filter those query results to last month and explain the trend"
+
+
+def sales(count: int) -> dict[str, Any]:
+    rows = [
+        {
+            "id": n,
+            "name": f"customer {n % 40}",
+            "created_at": f"2026-{n % 12 + 1:02}-{n % 28 + 1:02}",
+            "amount": n * 1.5,
+        }
+        for n in range(count)
+    ]
+    return text_result(json.dumps(rows))
+
+
+def ask(at: Bench, **arguments: Any) -> dict[str, Any]:
+    result = at.tool("request_context", **arguments)
+    assert not result["isError"], result
+    return result
+
+
+def nodes(result: dict[str, Any]) -> list[str]:
+    return [one["uko_node"] for one in result["structuredContent"]["fragments"]]
+
+
+def test_the_envelope_of_the_specification_number_for_number(at: Bench) -> None:
+    """SPEC-029 §10: tool reference with analysis, blend .25/.25/.50, the query's summary, the turn, the facts."""
+    at.policy = at.policy.__class__(
+        tool_class=at.policy.tool_class.SQL, volatility=at.policy.volatility.STABLE, ttl=3600
+    )
+    for turn, text in enumerate(("hello", "which customers are there", "thread: revenue-analysis"), start=1):
+        at.tool("record_turn", role="user", text=text, turn=turn)
+    at.tool("record_turn", role="user", text="query all revenue rows for the revenue-analysis", turn=4)
+    found = at.capture(sales(5000), turn_id=4)
+    assert found.entry.scratch_id == "scratch_sql_001"
+    for number, statement in enumerate(
+        (
+            "month-over-month trend analysis compares each month to the one before",
+            "seasonal adjustment accounts for trend",
+        )
+    ):
+        fact = at.capture(
+            text_result(json.dumps({"note": statement})), tool=f"note_{number}", policy={"tool_class": ToolClass.OTHER}
+        )
+        at.tool("scratch_pin", scratch_id=fact.entry.scratch_id, promote=True)
+    result = ask(at, query=QUESTION, max_tokens=2000)
+    made = result["structuredContent"]
+    assert made["intent"] == "TOOL_REFERENCE + analysis"
+    assert made["blend"] == {"P": 0.25, "C": 0.25, "E": 0.5}
+    assert made["shares"] == {"P": 500, "C": 500, "E": 1000}
+    assert nodes(result)[0] == "uko-tool:entry/scratch_sql_001"
+    assert made["fragments"][0]["relevance_score"] == 1.0
+    assert "refers to uko-tool:entry/scratch_sql_001" in made["applied"]["query"]
+    assert {"uko-turn:turn/4", "uko-fact:fact/1", "uko-fact:fact/2"} <= set(nodes(result))
+    text = result["content"][1]["text"]
+    assert "5,000 rows" in text
+    assert "id, name, created_at, amount" in text
+    assert made["total_tokens"] <= 2000
+    receipt = at.engine.receipts.find(at.scope, made["receipt"])
+    assert len(receipt.leaves) == len(made["fragments"])
+    assert at.engine.receipts.verify(receipt.body, scope=at.scope, leaves=receipt.leaves)
+
+
+@pytest.fixture
+def project(tmp_path: Path):
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "auth.py").write_text(
+        "class AuthManager:\n    '''Decides who may come in.'''\n\n    def login(self, user):\n"
+        "        return self.open_session(user)\n\n    def open_session(self, user):\n        return user\n"
+    )
+    (root / "README.md").write_text("# Sessions\n\nA session is opened by logging in.\n")
+    with bench(tmp_path, roots=(str(root),)) as made:
+        yield made
+
+
+def test_focus_breadth_and_depth_decide_what_is_shown_and_how_deep(project: Bench) -> None:
+    """The focus is whole, what is one step away is shallower, and breadth 0 stays with the focus."""
+    alone = ask(project, focus=["uko-py:function/AuthManager.login"], breadth=0)
+    assert nodes(alone) == ["uko-py:function/auth.AuthManager.login"]
+    assert "return self.open_session(user)" in alone["content"][1]["text"]
+    wide = ask(project, focus=["AuthManager.login"], breadth=2)
+    assert "uko-py:function/auth.AuthManager.open_session" in nodes(wide)
+    depths = {one["uko_node"]: one["detail_depth"] for one in wide["structuredContent"]["fragments"]}
+    assert (
+        depths["uko-py:function/auth.AuthManager.open_session"] < depths["uko-py:function/auth.AuthManager.login"] == 9
+    )
+    flat = ask(project, focus=["AuthManager.login"], breadth=2, depth="SIGNATURES", depth_gradient=False)
+    assert max(one["detail_depth"] for one in flat["structuredContent"]["fragments"]) <= 4
+
+
+def test_equal_requests_give_equal_bodies_and_a_known_hash_says_unchanged(project: Bench) -> None:
+    """The hash is over what was delivered; who has it already is told so and gets nothing again."""
+    first, second = (ask(project, query="who opens a session") for _ in range(2))
+    assert first["structuredContent"]["context_hash"] == second["structuredContent"]["context_hash"]
+    assert first["content"] == second["content"]
+    again = ask(project, query="who opens a session", if_hash=first["structuredContent"]["context_hash"])
+    assert again["structuredContent"]["unchanged"] is True
+    assert len(again["content"]) == 1
+
+
+def test_every_field_is_applied_or_ignored_with_a_reason(project: Bench) -> None:
+    """Each field that was given stands in `applied` or in `ignored`, whatever it did."""
+    given = {
+        "query": "session", "entities": ["AuthManager", "Nowhere"], "uko_types": ["uko-py:"], "focus": ["missing"],
+        "breadth": 1, "depth": 5, "depth_gradient": False, "temporal": "RECENT", "max_tokens": 500,
+        "preferred_strategies": ["simple-keyword", "semantic-embedding"], "required_backends": ["workspace"],
+        "priority": 0.9, "purpose": "refactoring", "as_of": "2100-01-01",
+    }  # fmt: skip
+    made = ask(project, **given)["structuredContent"]
+    assert set(given) <= set(made["applied"]) | set(made["ignored"])
+    assert "missing" in made["ignored"]["focus"]
+    assert "semantic-embedding is not installed" in made["ignored"]["preferred_strategies"]
+    assert all(uri.startswith("uko-py:") for uri in nodes({"structuredContent": made}))
+
+
+def test_a_missing_backend_and_bad_fields_are_typed_errors(project: Bench) -> None:
+    """What is wrong with a request is said, with a code, and nothing is delivered."""
+    missing = project.tool("request_context", query="x", required_backends=["embedding"])
+    assert (missing["isError"], missing["structuredContent"]["code"]) == (True, "BACKEND")
+    for bad in ({"depth": "NOPE"}, {"breadth": -1}, {"priority": 2}, {"querry": "x"}, {"temporal": "SOON"}):
+        result = project.tool("request_context", **bad)
+        assert (result["isError"], result["structuredContent"]["code"]) == (True, "BAD_REQUEST")
+
+
+def test_budgets_hold_and_zero_gives_nothing(project: Bench) -> None:
+    """Text and preamble together stay within max_tokens, at any size; what did not fit is listed with what it needs."""
+    count = project.engine.counter().count
+    for most in (0, 1, 7, 30, 60, 120, 400, 5000):
+        result = ask(project, query="session login", max_tokens=most)
+        made = result["structuredContent"]
+        assert made["total_tokens"] <= most
+        if made["fragments"]:
+            assert count(result["content"][1]["text"]) <= most
+    assert nodes(ask(project, query="session login", max_tokens=0)) == []
+    tight = ask(project, query="session login", max_tokens=30)["structuredContent"]
+    assert all(one["tokens_needed"] > 0 for one in tight["excluded"] if one["reason"] == "did not fit")
+
+
+def test_stale_results_carry_their_note_and_realtime_ones_only_a_call_for_fresh_data(at: Bench) -> None:
+    """A stale entry is never given without its note; a stale reading is not given at all."""
+    at.capture(text_result(json.dumps(order_rows(900))), policy={"ttl": 60})
+    reading = at.capture(
+        text_result(json.dumps(order_rows(901))), tool="load", policy={"ttl": 30, "volatility": Volatility.REALTIME}
+    )
+    body = ask(at, query="city amount", max_tokens=1500)["structuredContent"]["context_hash"]
+    at.clock.at += 3600
+    result = ask(at, query="city amount", max_tokens=1500)
+    text = result["content"][1]["text"]
+    assert "may be outdated" in text
+    assert "fresh data needed: load" in text
+    depths = {one["uko_node"]: one["detail_depth"] for one in result["structuredContent"]["fragments"]}
+    assert depths.get(f"uko-tool:entry/{reading.entry.scratch_id}", 0) == 0
+    assert result["structuredContent"]["context_hash"] != body
+
+
+def test_past_things_are_found_only_when_asked_for(at: Bench) -> None:
+    """Superseded results are out of CURRENT and in HISTORICAL."""
+    old = at.capture(sales(700)).entry.scratch_id
+    new = at.capture(sales(701), supersedes=old).entry.scratch_id
+    at.engine.store.append(
+        lambda head: Sealed(),
+        lambda db: changes.supersede(db, at.scope, old, new, at.clock.at),
+        at.scope,
+    )
+    current = nodes(ask(at, query="customer amount"))
+    assert f"uko-tool:entry/{new}" in current
+    assert f"uko-tool:entry/{old}" not in current
+    past = nodes(ask(at, query="customer amount", temporal="HISTORICAL"))
+    assert f"uko-tool:entry/{old}" in past
+    assert f"uko-tool:entry/{new}" not in past
+
+
+def test_history_is_paged_in_order_and_filtered(at: Bench) -> None:
+    """Calls, turns, decisions, pins and assemblies come back newest first, a page at a time, and by words."""
+    ids = []
+    for number in range(7):
+        at.clock.at += 1
+        ids.append(at.capture(sales(600 + number), arguments={"page": number}).entry.scratch_id)
+    at.tool("scratch_pin", scratch_id=ids[0], name="first page")
+    at.tool("record_turn", role="assistant", decision={"question": "which database", "chosen": "sqlite"})
+    ask(at, query="customer")
+    seen, cursor = [], None
+    while True:
+        page = at.tool("query_history", kind="tool_call", limit=3, **({"cursor": cursor} if cursor else {}))
+        seen += texts(page)[1].splitlines()
+        cursor = page["structuredContent"].get("cursor")
+        if cursor is None:
+            break
+    found = [line.split()[1].rstrip(":").split('"')[0] for line in seen if line.startswith("20")]
+    assert found == ids[::-1]
+    oldest = at.tool("query_history", kind="tool_call", limit=1, order="oldest", depth=0)
+    assert ids[0] in texts(oldest)[1]
+    assert "sqlite" in texts(at.tool("query_history", kind="decision", query="database", depth=3))[1]
+    assert "PINNED" in texts(at.tool("query_history", kind="pin"))[1]
+    assert "fragments" in texts(at.tool("query_history", kind="assembly"))[1]
+    assert texts(at.tool("query_history", query="no such words"))[0] == "nothing matches"
+    for bad in ({"kind": "nope"}, {"cursor": "nope"}, {"since": "soon"}, {"diff": "previous"}):
+        assert at.tool("query_history", **bad)["structuredContent"]["code"] == "BAD_REQUEST"
+
+
+def test_history_compares_two_results_of_one_call(at: Bench) -> None:
+    """The rows that differ between two revisions are shown, and only results of the same call can be compared."""
+    first = at.capture(text_result(json.dumps(order_rows(300))))
+    second = at.capture(text_result(json.dumps(order_rows(301))))
+    other = at.capture(text_result(json.dumps(order_rows(20))), tool="else")
+    diff = texts(at.tool("query_history", scratch_id=second.entry.scratch_id, diff="previous"))[1]
+    assert [line for line in diff.splitlines() if line.startswith(("+", "-"))][2:] == [
+        "+" + json.dumps(order_rows(301)[-1], separators=(",", ":"))
+    ]
+    wrong = at.tool("query_history", scratch_id=first.entry.scratch_id, diff=other.entry.scratch_id)
+    assert wrong["structuredContent"]["code"] == "BAD_REQUEST"
+
+
+def test_the_budget_counts_what_was_delivered_and_says_a_default_is_one(at: Bench) -> None:
+    """Used tokens grow by what a request delivered; the window is the default until somebody says it."""
+    at.capture(text_result(json.dumps(order_rows(900))))
+    before = at.tool("get_context_budget")["structuredContent"]
+    assert (before["max_tokens"], before["max_is_default"]) == (128_000, True)
+    given = ask(at, query="city amount")["structuredContent"]["total_tokens"]
+    after = at.tool("get_context_budget", reserved_tokens=1000)["structuredContent"]
+    assert after["used_tokens"] == before["used_tokens"] + given
+    assert after["remaining_tokens"] == 128_000 - 1000 - after["used_tokens"]
+    assert after["by_tier"]["E"] > 0
+    assert (
+        at.tool("get_context_budget", max_tokens=10, reserved_tokens=11)["structuredContent"]["code"] == "BAD_REQUEST"
+    )
