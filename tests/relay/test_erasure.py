@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
+from crp_mcp.core.safety import parse_policy
 from crp_mcp.errors import BadRequest, NotFound
 from crp_mcp.proof.chain_verify import Verdict
 from crp_mcp.proof.eccr import VerifiedReceipt, verify
@@ -19,6 +20,7 @@ from crp_mcp.proof.lineage import verify_superseding
 from crp_mcp.proof.signed import verify_tombstone
 from crp_mcp.relay.erasure import Report, Selection
 from crp_mcp.relay.service import Job
+from crp_mcp.relay.using import Ask
 from crp_mcp.store import Stub, erase
 from tests.relay.support import Bench, dump, order_rows, text_result, texts
 
@@ -287,6 +289,16 @@ def test_forgetting_is_limited_to_what_is_the_models_own(at: Bench, tmp_path: Pa
     source = at.capture(text_result(rows_with())).entry.scratch_id
     at.tool("scratch_pin", scratch_id=query(at, f"select city from {source}"))
     assert "pinned" in texts(at.tool("scratch_forget", scratch_id=source))[0]
+
+
+def test_nothing_is_forgotten_where_everything_is_kept(at: Bench) -> None:
+    """Under audit or all retention only the operator erases."""
+    made = at.capture(text_result("kept")).entry.scratch_id
+    for retain in ("audit", "all"):
+        ask = Ask(at.scope, policy=parse_policy(f"tool-output-retain={retain}"))
+        refused = at.engine.tools.call("scratch_forget", {"scratch_id": made}, at.scope, ask)
+        assert retain in texts(refused)[0]
+    assert isinstance(at.engine.store.get(at.scope, made), Entry)
 
 
 def test_something_built_meanwhile_is_not_left_behind(at: Bench) -> None:

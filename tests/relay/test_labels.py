@@ -12,7 +12,7 @@ import pytest
 
 from crp_mcp.app.engine import open_engine
 from crp_mcp.app.settings import Settings
-from crp_mcp.core.model import Scope
+from crp_mcp.core.model import Scope, Volatility
 from crp_mcp.proof.lattice import DEFAULT_LATTICE
 from crp_mcp.relay.labels import Clearances
 from tests.relay.support import Bench, Clock, order_rows, text_result, texts
@@ -104,6 +104,18 @@ def test_every_way_to_read_what_is_above_the_clearance_is_closed_and_recorded(tm
         }
         allowed = at.capture(text_result("for all")).entry.scratch_id
         assert texts(at.tool("scratch_get", scratch_id=allowed, view="raw"))[1] == "for all"
+
+
+def test_a_fact_has_the_label_of_its_source(tmp_path: Path) -> None:
+    """Promotion does not launder: who may not see the source may not see the fact."""
+    lasting = {"volatility": Volatility.STATIC, "ttl": None}
+    with cleared(tmp_path) as at:
+        name = at.capture(labelled(SECRET, "CONFIDENTIAL"), policy=lasting).entry.scratch_id
+        at.tool("scratch_pin", scratch_id=name, promote=True)
+        assert at.engine.tools.life.facts.search(at.scope, "launch")
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        assert at.engine.tools.life.facts.search(at.scope, "launch") == []
+        assert len(events(at, "WITHHELD")) == 1
 
 
 def test_the_strictest_clearance_holds_and_an_unknown_one_clears_the_lowest_label() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from crp_mcp.core.model import Entry
+from crp_mcp.core.model import Entry, Volatility
+from crp_mcp.errors import Rejected
 from crp_mcp.proof.chain import read_checkpoint
 from crp_mcp.proof.eccr import Item
+from crp_mcp.relay.erasure import Selection
 from crp_mcp.relay.sealing import Source, item_of
 from crp_mcp.store import Head, Sealed
 from tests.relay.support import Bench, bench, text_result
@@ -44,6 +47,42 @@ def test_the_head_is_sealed_when_a_process_that_wrote_ends(tmp_path: Path) -> No
         with bench(tmp_path) as at:
             assert marks(at) == [2]
             at.tool("scratch_list")
+
+
+def receipt_in_force(at: Bench, name: str) -> dict[str, Any]:
+    entry = at.engine.reader.entry(at.scope, name)
+    stored = at.engine.store.receipt(at.scope, str(entry.receipt))
+    at.engine.receipts.verify(stored.body, scope=at.scope, leaves=stored.leaves)
+    return {**json.loads(stored.body), "leaves": [json.loads(leaf) for leaf in stored.leaves]}
+
+
+def test_a_pin_lengthens_the_life_and_says_so_in_a_receipt(at: Bench) -> None:
+    """365 days instead of 30; the receipt supersedes the first one. A shorter declared retention holds."""
+    made = at.capture(text_result("x")).entry
+    at.tool("scratch_pin", scratch_id=made.scratch_id)
+    found = receipt_in_force(at, made.scratch_id)
+    until = int(made.created_at) + 365 * 86_400
+    assert (found["retention_purge_epoch"], found["supersedes"]) == (until, made.receipt)
+    assert [leaf["expires_at"] for leaf in found["leaves"]] == [until]
+    assert at.engine.reader.entry(at.scope, made.scratch_id).expires_at == until
+    assert at.engine.auditor.verify().faults == ()
+
+
+def test_a_fact_has_a_receipt_over_its_source_and_goes_with_it(at: Bench) -> None:
+    """Promotion is a compaction: same label, same epoch; purging the source ends the fact and its receipt."""
+    lasting = {"volatility": Volatility.STATIC, "ttl": None, "sensitivity": "CONFIDENTIAL"}
+    made = at.capture(text_result("the office is in Bergen"), policy=lasting).entry
+    assert not at.tool("scratch_pin", scratch_id=made.scratch_id, promote=True)["isError"]
+    issued = [json.loads(record.body)["data"] for record in at.engine.store.records()][-1]
+    stored = at.engine.store.receipt(at.scope, issued["receipt"])
+    at.engine.receipts.verify(stored.body, scope=at.scope, leaves=stored.leaves)
+    assert json.loads(stored.body)["inherited_sensitivity_ceiling"] == "CONFIDENTIAL"
+    plan = at.engine.eraser.plan(Selection(ids=(made.scratch_id,)))
+    at.engine.eraser.carry_out(plan, reason="purge")
+    assert at.engine.tools.life.facts.search(at.scope, "Bergen") == []
+    with pytest.raises(Rejected) as refused:
+        at.engine.receipts.verify(stored.body, scope=at.scope)
+    assert refused.value.code == "TOMBSTONED"
 
 
 def test_a_derived_entry_below_its_sources_is_not_sealed(at: Bench) -> None:
