@@ -61,16 +61,21 @@ class Cache:
         self.path = path
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
+        self._read_lock = threading.RLock()
+        self._reader: sqlite3.Connection | None = None
+        self._file: dict[int, tuple[int, int]] = {}
+        """Connection -> the file it was made for: another process may have put a new one in its place."""
+        """Reads what is built while a build, which may take a while, has the other connection."""
 
     def touch(self) -> None:
         """Make sure the file is there, and stays open: its log can only be read while somebody may write it."""
-        with self._lock:
-            self._open()
+        with self._read():
+            pass
 
     def tables(self, scratch_id: str) -> tuple[Table, ...]:
         """Tables of one result that exist, the main one first."""
-        with self._lock:
-            rows = self._open().execute(
+        with self._read() as db:
+            rows = db.execute(
                 f"SELECT name, scratch_id, rows, columns, text, indexed, decimals FROM {CATALOGUE} "
                 "WHERE scratch_id = ? ORDER BY rowid",
                 (scratch_id,),
@@ -125,21 +130,19 @@ class Cache:
         """Digits after the point in a float column, if all its values have few: then sums can be exact."""
         if column in table.decimals:
             return table.decimals[column]
-        with self._lock:
-            found = _decimals(self._open(), table.name, column)
-            with self._write() as db:
-                row = db.execute(f"SELECT decimals FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
-                known = json.loads(row[0]) if row else {}
-                db.execute(
-                    f"UPDATE {CATALOGUE} SET decimals = ? WHERE name = ?",
-                    (json.dumps({**known, column: found and [found.digits, found.safe]}), table.name),
-                )
+        with self._read() as db:
+            found = _decimals(db, table.name, column)
+        if self._lock.acquire(blocking=False):  # while something is built it is simply found out again
+            try:
+                self._note_decimals(table, column, found)
+            finally:
+                self._lock.release()
         return found
 
     def results(self) -> tuple[str, ...]:
         """Ids of the results that have tables here."""
-        with self._lock:
-            return tuple(row[0] for row in self._open().execute("SELECT scratch_id FROM crp_results ORDER BY rowid"))
+        with self._read() as db:
+            return tuple(row[0] for row in db.execute("SELECT scratch_id FROM crp_results ORDER BY rowid"))
 
     def forget(self, scratch_ids: Sequence[str]) -> bool:
         """Remove everything derived from these results, from the file and its log.
@@ -175,18 +178,39 @@ class Cache:
         """Size of the file and its log."""
         return sum(path.stat().st_size for path in _files(self.path) if path.exists())
 
+    def discard(self) -> None:
+        """Give up a damaged file; what is asked for is built again."""
+        self.close()
+        remove(self.path)
+
     def close(self) -> None:
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
-            self._db = None
+        """Close both connections."""
+        with self._lock, self._read_lock:
+            for db in (self._db, self._reader):
+                if db is not None:
+                    self._drop(db)
+            self._db = self._reader = None
 
     # -- inside
 
     def _state(self, scratch_id: str) -> int:
-        with self._lock:
-            row = self._open().execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
+        with self._read() as db:
+            row = db.execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
             return int(row[0]) if row else 0
+
+    def _note_decimals(self, table: Table, column: str, found: Decimals | None) -> None:
+        with self._write() as db:
+            row = db.execute(f"SELECT decimals FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
+            known = json.loads(row[0]) if row else {}
+            noted = {**known, column: found and [found.digits, found.safe]}
+            db.execute(f"UPDATE {CATALOGUE} SET decimals = ? WHERE name = ?", (json.dumps(noted), table.name))
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        """The connection that reads; the file is there afterwards."""
+        with self._read_lock:
+            self._reader = self._opened(self._reader)
+            yield self._reader
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -207,16 +231,28 @@ class Cache:
                 raise
 
     def _open(self) -> sqlite3.Connection:
-        if self._db is not None and not self.path.exists():
-            self._db.close()
-            self._db = None
-        if self._db is None:
-            try:
-                self._db = _connect(self.path)
-            except sqlite3.DatabaseError:
-                remove(self.path)
-                self._db = _connect(self.path)
+        self._db = self._opened(self._db)
         return self._db
+
+    def _opened(self, db: sqlite3.Connection | None) -> sqlite3.Connection:
+        """A connection to the file that is there now."""
+        if db is not None:
+            if self._file.get(id(db)) == _identity(self.path):
+                return db
+            self._drop(db)
+        try:
+            fresh = _connect(self.path)
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"tables {self.path}: {error}; another process may be building, try again") from error
+        except sqlite3.DatabaseError:
+            remove(self.path)
+            fresh = _connect(self.path)
+        self._file[id(fresh)] = _identity(self.path)
+        return fresh
+
+    def _drop(self, db: sqlite3.Connection) -> None:
+        self._file.pop(id(db), None)
+        db.close()
 
 
 def _table(row: tuple[Any, ...]) -> Table:
@@ -234,33 +270,48 @@ def _connect(path: Path) -> sqlite3.Connection:
         for pragma in ("synchronous=OFF", "secure_delete=ON", "cache_size=-16384", "temp_store=MEMORY"):
             db.execute(f"PRAGMA {pragma}").fetchall()
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, FORMAT):
-            raise sqlite3.DatabaseError(f"format {version}")
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(
-            f"CREATE TABLE IF NOT EXISTS {CATALOGUE} (name TEXT PRIMARY KEY COLLATE NOCASE, scratch_id TEXT NOT NULL, "
-            "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
-            "decimals TEXT NOT NULL DEFAULT '{}')"
-        )
-        db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT UNIQUE, state INTEGER NOT NULL)")
-        db.execute(f"PRAGMA user_version={FORMAT}")
-        db.execute("COMMIT")
+        if version != FORMAT:
+            _make_catalogue(db, version)
     except sqlite3.Error:
         db.close()
         raise
     return db
 
 
+def _make_catalogue(db: sqlite3.Connection, version: int) -> None:
+    if version:
+        raise sqlite3.DatabaseError(f"format {version}")
+    db.execute("BEGIN IMMEDIATE")
+    db.execute(
+        f"CREATE TABLE IF NOT EXISTS {CATALOGUE} (name TEXT PRIMARY KEY COLLATE NOCASE, scratch_id TEXT NOT NULL, "
+        "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
+        "decimals TEXT NOT NULL DEFAULT '{}')"
+    )
+    db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT UNIQUE, state INTEGER NOT NULL)")
+    db.execute(f"PRAGMA user_version={FORMAT}")
+    db.execute("COMMIT")
+
+
 def _make_private(path: Path) -> None:
+    """Make folder and file. One that is there is not opened and closed: that would drop this process's locks on it."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise StoreError(f"tables {path}: cannot be made ({error.strerror}): make its folder writable") from error
 
 
 def _files(path: Path) -> tuple[Path, ...]:
     return path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return -1, -1
+    return found.st_dev, found.st_ino
 
 
 def remove(path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.shape import Shape, shape_from_json
-from crp_mcp.errors import BadRequest, NotFound, Refused
+from crp_mcp.errors import BadRequest, NotFound, Refused, StoreError
 from crp_mcp.store import Filters, Store, Stub
 
 from .cache import Cache, Table, scope_file
-from .mistakes import explain, refused, stopped
+from .mistakes import explain, quoted_mistake, refused, stopped
 from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
 from .sql import Statement, fix_now, join_dotted, quote, read_statement, restore_names
@@ -25,6 +25,7 @@ MOST_ROWS = 20_000
 MOST_BYTES = 8 << 20
 MOST_TABLES = 16
 LATEST = "latest"
+_DAMAGE = ("malformed", "not a database", "disk I/O error", "[Errno 2]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ class _Names:
     entries: dict[str, Entry] = field(default_factory=dict)
     """Name as written, in lower case -> entry."""
     gone: dict[str, str] = field(default_factory=dict)
+
+
+class _Damaged(StoreError):
+    """The cache file is not what it was built as."""
 
 
 class Desk:
@@ -75,29 +80,11 @@ class Desk:
         Raises:
             BadRequest: what is wrong with the query, with the names that exist. Refused: what is not allowed.
         """
-        statement = read_statement(sql)
-        names = self._resolve(scope, statement)
-        cache = self.cache(scope)
-        cache.touch()
-        tables = self._build(cache, names, statement)
-        by_name = _views(names, tables)
-        join_dotted(statement, lambda name: _known(name, by_name))
-        fix_now(statement, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)))
-        used = _used(statement, by_name)
-        searched = fix_match(statement, {name.lower() for table in used for name, _, _ in table.columns})
-        if searched:
-            for table in used:
-                if table.text:
-                    cache.ensure_index(table)
-        self._fix_sums(cache, statement, used)
-        request = self._request(cache, statement, by_name, used, searched)
-        reply = self._ask(request)
-        if reply.get("error") == "integer overflow":
-            sum_exactly(statement)
-            reply = self._ask({**request, "sql": statement.text()})
-        if not reply.get("ok"):
-            raise self._fault(reply, scope, used, names, searched)
-        return _answer(reply, statement, tables, names)
+        try:
+            return self._run(scope, sql, now)
+        except _Damaged:
+            self.cache(scope).discard()
+            return self._run(scope, sql, now)
 
     def grep(self, pattern: str, pieces: Any, *, context: int, offset: int, most: int) -> dict[str, Any]:
         """Lines of a text in which a pattern is found. Raises BadRequest for a bad pattern, Refused for a slow one."""
@@ -143,6 +130,32 @@ class Desk:
             cache.close()
 
     # -- inside
+
+    def _run(self, scope: Scope, sql: str, now: float) -> Answer:
+        statement = read_statement(sql)
+        names = self._resolve(scope, statement)
+        cache = self.cache(scope)
+        cache.touch()
+        tables = self._build(cache, names, statement)
+        by_name = _views(names, tables)
+        join_dotted(statement, lambda name: _known(name, by_name))
+        fix_now(statement, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)))
+        used = _used(statement, by_name)
+        if mistake := quoted_mistake(statement.in_quotes(), used):
+            raise BadRequest(f"sql: {mistake}")
+        searched = fix_match(statement, {name.lower() for table in used for name, _, _ in table.columns})
+        for table in used:
+            if searched and table.text:
+                cache.ensure_index(table)
+        self._fix_sums(cache, statement, used)
+        request = self._request(cache, statement, by_name, used, searched)
+        reply = self._ask(request)
+        if reply.get("error") == "integer overflow":
+            sum_exactly(statement)
+            reply = self._ask({**request, "sql": statement.text()})
+        if not reply.get("ok"):
+            raise self._fault(reply, scope, used, names, searched)
+        return _answer(reply, statement, tables, names)
 
     def _is_there(self, scope: Scope, scratch_id: str) -> bool:
         try:
@@ -259,6 +272,8 @@ class Desk:
         if reply.get("refused"):
             return Refused(refused(str(reply["refused"])))
         error = str(reply.get("error"))
+        if any(sign in error for sign in _DAMAGE):
+            return _Damaged(error)
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
         for name, why in names.gone.items():

@@ -51,6 +51,16 @@ def explain(
     return f"{error}. {describe(tables)}" if tables else error
 
 
+def quoted_mistake(quoted: Iterable[str], tables: Sequence[Table]) -> str | None:
+    """A name in double quotes that no table has but that is nearly one: SQLite would take it for a text."""
+    columns = _columns(tables)
+    known = {name.lower() for name in columns}
+    for name in quoted:
+        if name.lower() not in known and difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8):
+            return f"no such column: {name}{_near(name, columns)}. {describe(tables)}"
+    return None
+
+
 def describe(tables: Sequence[Table]) -> str:
     """Tables and their columns."""
     return "; ".join(f"{table.name} has {_listed(name for name, _, _ in table.columns)}" for table in tables[:5])

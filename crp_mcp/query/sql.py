@@ -66,9 +66,11 @@ class Statement:
         places = sorted(table_places(self.tokens))
         return list(dict.fromkeys(self.tokens[at].name for at in places))
 
-    def uses(self, word: str) -> bool:
-        """Whether the bare word stands anywhere in it."""
-        return any(token.kind == "word" and token.low == word for token in self.tokens)
+    def in_quotes(self) -> list[str]:
+        """Names in double quotes that the statement does not itself give to something."""
+        tokens = self.tokens
+        given = {tokens[at + 1].name.lower() for at in range(len(tokens) - 1) if tokens[at].low == "as"}
+        return [token.name for token in tokens if token.text[:1] == '"' and token.name.lower() not in given]
 
 
 def read_statement(sql: str) -> Statement:

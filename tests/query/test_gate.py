@@ -17,6 +17,7 @@ import pytest
 from crp_mcp.errors import BadRequest, CrpError, Refused
 from crp_mcp.query.sandbox import Sandbox, Stopped
 from tests.query.support import SECRET, Room, open_room
+from tests.relay.support import bench
 
 LIMIT = 5.0
 SLACK = 3.0
@@ -290,3 +291,20 @@ def test_the_tables_built_first_make_room(tmp_path: Path) -> None:
         assert made[1] not in cache.results()
         assert cache.bytes_used() <= 1_500_000 or cache.results() == (made[0],)
         assert own.one(f"SELECT count(*) FROM {made[1]}") == 2_000
+
+
+@pytest.mark.parametrize("harm", ["cut", "other", "removed"])
+def test_a_damaged_cache_is_built_again(tmp_path: Path, harm: str) -> None:
+    """Whatever happens to the file between two processes, the next one answers rightly."""
+    with open_room(tmp_path) as first:
+        assert first.one("SELECT count(*) FROM {orders}") == 300
+        orders, path = first.orders, first.desk.cache(first.bench.scope).path
+    if harm == "removed":
+        path.unlink()
+    elif harm == "other":
+        path.write_bytes(b"no database at all " * 1_000)
+    else:
+        path.write_bytes(path.read_bytes()[:6_000])
+    with bench(tmp_path) as again:
+        answer = again.engine.desk.query(again.scope, f"SELECT count(*), sum(order_id) FROM {orders}", again.clock())
+        assert answer.rows == ("[300,44850]",)

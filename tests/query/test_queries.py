@@ -199,6 +199,7 @@ def test_errors_name_what_exists_and_the_nearest(room: Room) -> None:
     for sql, parts in {
         "SELECT amuont FROM {orders}": ("amuont", "did you mean amount?", "order_id, city, status, amount"),
         "SELECT o.citty FROM {orders} o": ("did you mean city?",),
+        'SELECT "amounts" FROM {orders}': ("no such column: amounts; did you mean amount?",),
         "SELECT * FROM scratch_reedquery_003": ("no such table", "did you mean", "latest"),
         "SELECT * FROM {log} WHERE text MATCH 'a-b'": ("double quotes",),
         "SELECT * FROM {orders} WHERE city MATCH 'Oslo'": ("MATCH works on the text",),
@@ -210,6 +211,12 @@ def test_errors_name_what_exists_and_the_nearest(room: Room) -> None:
             room.rows(sql)
         for part in parts:
             assert part in str(caught.value), sql
+
+
+def test_double_quotes_around_a_text_are_forgiven(room: Room) -> None:
+    """As in SQLite, a text in double quotes is a text, unless it is nearly the name of a column."""
+    assert room.one('SELECT count(*) FROM {orders} WHERE city = "Oslo"') == 75
+    assert room.rows('SELECT city AS "amounts" FROM {orders} ORDER BY "amounts" LIMIT 1') == [["Kyiv"]]
 
 
 # --- the tool ---------------------------------------------------------------------------------------------------------
