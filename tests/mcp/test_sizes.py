@@ -125,4 +125,4 @@ def test_a_long_result_holds_up_nobody_else(tmp_path: Path) -> None:
             waits.append(time.perf_counter() - begun)
         assert "summary of" in host.wait(flood)["result"]["content"][0]["text"]
         assert len(waits) > 5
-        assert sorted(waits)[len(waits) * 9 // 10] < 0.25
+        assert sorted(waits)[len(waits) * 9 // 10] < 0.5
