@@ -139,9 +139,14 @@ def _is_named(scene: Scene, cond: Cond) -> bool:
     return any(cond.column is r.column for c in scene.chunks for r in c.columns) or _pathed(scene, cond)
 
 
+_DATED = frozenset(("year", "date", "day", "time", "when"))
+
+
 def _hinted(scene: Scene, cond: Cond) -> bool:
     """Whether the preposition before the name says as much (`from SFO`, `in Houston`)."""
     for mention in scene.mentions:
+        if cond in mention.options and scene.chunks[mention.first].when and set(cond.column.words) & _DATED:
+            return True
         if mention.first and cond in mention.options:
             lead = scene.chunks[mention.first - 1].low
             return bool(HINTS.get(lead, frozenset()) & set(cond.column.words))
