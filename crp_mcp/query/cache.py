@@ -54,6 +54,10 @@ def scope_file(folder: Path, scope: Scope) -> Path:
     return folder / f"{key}.db"
 
 
+class Vanished(StoreError):
+    """A table that was there a moment ago is gone: another process needed the room. It can be built again."""
+
+
 class Cache:
     """Derived tables of one access scope. Safe from several threads and processes."""
 
@@ -131,7 +135,10 @@ class Cache:
         if column in table.decimals:
             return table.decimals[column]
         with self._read() as db:
-            found = _decimals(db, table.name, column)
+            try:
+                found = _decimals(db, table.name, column)
+            except sqlite3.OperationalError as error:
+                raise Vanished(f"tables {self.path}: {error}") from error
         if self._lock.acquire(blocking=False):  # while something is built it is simply found out again
             try:
                 self._note_decimals(table, column, found)

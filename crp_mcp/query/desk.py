@@ -12,9 +12,10 @@ from typing import Any
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.shape import Shape, shape_from_json
 from crp_mcp.errors import BadRequest, NotFound, Refused, StoreError
+from crp_mcp.log import log
 from crp_mcp.store import Filters, Store, Stub
 
-from .cache import Cache, Table, scope_file
+from .cache import Cache, Table, Vanished, scope_file
 from .mistakes import explain, quoted_mistake, refused, stopped
 from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
@@ -84,7 +85,9 @@ class Desk:
             return self._run(scope, sql, now)
         except _Damaged:
             self.cache(scope).discard()
-            return self._run(scope, sql, now)
+        except Vanished as gone:
+            log("info", "tables_vanished", reason=str(gone))
+        return self._run(scope, sql, now)
 
     def grep(self, pattern: str, pieces: Any, *, context: int, offset: int, most: int) -> dict[str, Any]:
         """Lines of a text in which a pattern is found. Raises BadRequest for a bad pattern, Refused for a slow one."""
@@ -274,6 +277,10 @@ class Desk:
         error = str(reply.get("error"))
         if any(sign in error for sign in _DAMAGE):
             return _Damaged(error)
+        if any(
+            error == f"no such table: main.{table.name}" or error == f"no such table: {table.name}" for table in used
+        ):
+            return Vanished(error)
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
         for name, why in names.gone.items():
