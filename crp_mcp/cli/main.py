@@ -14,6 +14,8 @@ COMMANDS = {
     "serve": "stand between a host and its MCP servers (what a host's configuration starts)",
     "demo": "show on real data what a host would have got, and what it gets",
     "context": "print what a request for context would get, from files and what is stored",
+    "capture": "record a tool output that did not come through the proxy",
+    "hook": "record turns, as a host's hook (reads its JSON on standard input)",
     "summarise": "print the summary a host would get for a file",
     "scratch": "list, get, pin, unpin, export and count what is stored",
     "audit": "verify, export or sign the record of everything that happened",

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crp_mcp.errors import ConfigError
+from crp_mcp.core.safety import parse_policy
+from crp_mcp.errors import BadRequest, ConfigError
 
 from .expand import Expander, folders_of, read_env_file
 from .fields import Field, unknown_key
@@ -20,7 +21,8 @@ from .jsonc import decode, parse_jsonc
 
 ERAS = ("auto", "legacy", "modern")
 OWN_SECTION = "crp"
-_OWN_KEYS = ("registry", "store", "clearance")
+_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget")
+_BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
 _LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
 _FOREIGN = frozenset(
@@ -97,6 +99,10 @@ class Config:
     store: Path | None = None
     clearance: tuple[tuple[str, str], ...] = ()
     """Who may see up to which label: pairs of whom (`*`, `tenant:NAME`, `conversation:NAME`) and label."""
+    policy: str | None = None
+    """The operator's CRP-Safety-Policy."""
+    budget: Mapping[str, int] = field(default_factory=dict)
+    """Most bytes and entries of store and conversation, where they are not the usual ones."""
     warnings: tuple[str, ...] = ()
     """Sentences for a person: what was let pass or left out, and why."""
 
@@ -133,8 +139,30 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
         registry=_own_path(own, "registry", path, expander),
         store=_own_path(own, "store", path, expander),
         clearance=_clearance(own["clearance"]) if "clearance" in own else (),
+        policy=_policy(own["policy"], expander) if "policy" in own else None,
+        budget=_budget(own["budget"]) if "budget" in own else {},
         warnings=tuple(warnings),
     )
+
+
+def _policy(one: Field, expander: Expander) -> str:
+    """A CRP-Safety-Policy, checked."""
+    text = one.text(expander)
+    try:
+        return parse_policy(text).to_text()
+    except BadRequest as problem:
+        raise one.error(f"is no policy: {problem}") from None
+
+
+def _budget(one: Field) -> dict[str, int]:
+    """Whole numbers above 0."""
+    found: dict[str, int] = {}
+    for key, member in one.mapping(_BUDGET_KEYS).items():
+        value = member.value
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise member.error("must be a whole number above 0")
+        found[key] = value
+    return found
 
 
 def _clearance(one: Field) -> tuple[tuple[str, str], ...]:

@@ -39,10 +39,10 @@ class Conversations:
 
     def _by_host(self) -> str:
         now = self.now()
-        if self._current and now - self._used_at < _TOUCH_EVERY:
-            return self._current
         found = self.store.conversation_of(self.tenant, self.project, self.host_key, since=now - IDLE_SECONDS)
         recent = self._current and now - self._used_at < IDLE_SECONDS
+        if recent and found == self._current and now - self._used_at < _TOUCH_EVERY:
+            return self._current
         self._current = found or (self._current if recent else self.new_id())
         self.store.touch_conversation(Scope(self.tenant, self.project, self._current), self.host_key, now)
         self._used_at = now

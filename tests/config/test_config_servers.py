@@ -323,3 +323,21 @@ def test_any_content_under_a_server_is_read_or_refused(data: object):
     ):
         with contextlib.suppress(ConfigError):
             assert isinstance(read(json.dumps(content)), Config)
+
+
+def test_policy_and_budget_are_read_and_checked(tmp_path: Path) -> None:
+    """What is wrong with either is said with its line and field, before any server starts."""
+
+    def read(own: str) -> Config:
+        return parse_config('{"mcpServers": {}, "crp": ' + own + "}", tmp_path / "c.json", {})
+
+    config = read('{"policy": "tool-output-stale warn", "budget": {"store_bytes": 1000}}')
+    assert config.policy == "tool-output-stale=warn"
+    assert config.budget == {"store_bytes": 1000}
+    for wrong, named in (
+        ('{"policy": "tool-output-stale=maybe"}', "maybe"),
+        ('{"budget": {"store_bytes": 0}}', "budget.store_bytes"),
+        ('{"budget": {"bytes": 1}}', "budget.bytes"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            read(wrong)

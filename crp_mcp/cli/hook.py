@@ -1,0 +1,77 @@
+"""`crp-mcp hook`: what a host calls at a prompt, after a tool and when an answer is complete. Reads one JSON object.
+
+It prints nothing on standard output: what a hook prints there, a host may put before the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from crp_mcp.log import LEVELS, log, set_level
+
+from . import common
+
+TAIL_BYTES = 512 * 1024
+"""So much of a transcript's end is read for the assistant's last words."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tools",
+        nargs="+",
+        default=(),
+        metavar="GLOB",
+        help="also capture results of these built-in tools (Bash Read)",
+    )
+    parser.add_argument("--log-level", choices=LEVELS, default="warning")
+    common.add_store(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from crp_mcp.app.engine import open_engine
+    from crp_mcp.app.host import read_ancestors
+    from crp_mcp.relay.hooking import Hooks, last_said, read_event
+
+    set_level(options.log_level)
+    event = read_event(sys.stdin.buffer.read())
+    settings = common.settings_of(options, host=True)
+    others = [process.key for process in read_ancestors()]
+    hosts = list(dict.fromkeys([settings.host_key, *others]))
+    engine = open_engine(replace(settings, conversation=None))
+    try:
+        hooks = Hooks(
+            engine.store,
+            engine.now,
+            engine.turns,
+            engine.using,
+            engine.service,
+            lambda server, tool: engine.policy(server, tool),
+            settings.tenant,
+            settings.project,
+            hosts,
+        )
+        said = None
+        if event.kind == "Stop" and not event.text and event.transcript:
+            said = last_said(tail(Path(event.transcript)).splitlines())
+        for done in hooks.record(event, options.tools, said):
+            log("info", "hook", did=done)
+    finally:
+        engine.close()
+    return 0
+
+
+def tail(path: Path) -> bytes:
+    """The end of a file, from the first whole line on; b"" where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            data = file.read()
+    except OSError as error:
+        log("warning", "transcript_unreadable", reason=error.strerror or "")
+        return b""
+    return data if size <= TAIL_BYTES else data.partition(b"\n")[2]

@@ -1,0 +1,151 @@
+"""What a host's hook tells us, read and recorded: a user's prompt, the end of an answer, a built-in tool's result.
+
+Knows Claude Code's hook input. A hook is only heard: it never changes what the host does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import orjson
+
+from crp_mcp.core.model import Scope, ToolCall, ToolPolicy, Turn
+from crp_mcp.errors import BadRequest
+from crp_mcp.store import SqliteStore
+from crp_mcp.store import turns as turn_rows
+
+from .conversation import IDLE_SECONDS, MAX_NAME
+from .service import Job, Service
+from .turns import Turns
+from .using import Ask, Using
+
+SERVER = "claude-code"
+"""What a host's built-in tools are captured under."""
+FOREIGN = "mcp__*"
+"""Tools of MCP servers: their results come through the proxy."""
+TWICE_SECONDS = 10.0
+"""The same words within this time are the same message: some hosts run a hook twice."""
+NEW_SESSION = ("startup", "clear", "resume")
+MAX_TEXT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """One hook call. `text`: the prompt, or what the assistant said last."""
+
+    kind: str
+    session: str
+    source: str = ""
+    text: str | None = None
+    transcript: str | None = None
+    tool: str = ""
+    arguments: Mapping[str, Any] | None = None
+    response: Any = None
+
+
+def read_event(data: bytes) -> HookEvent:
+    """The event of a hook's input. Raises BadRequest for what is none."""
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        raise BadRequest("hook: standard input is not the JSON object a hook is given") from None
+    if not isinstance(value, dict) or not isinstance(value.get("hook_event_name"), str):
+        raise BadRequest("hook: the input has no `hook_event_name`")
+    arguments = value.get("tool_input")
+    return HookEvent(
+        value["hook_event_name"],
+        _text(value.get("session_id"))[:MAX_NAME],
+        _text(value.get("source")),
+        _text(value.get("prompt") or value.get("last_assistant_message"))[:MAX_TEXT] or None,
+        _text(value.get("transcript_path")) or None,
+        _text(value.get("tool_name")),
+        arguments if isinstance(arguments, dict) else {},
+        value.get("tool_response"),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def last_said(lines: Iterable[bytes]) -> str | None:
+    """The assistant's last words in a transcript (one JSON object a line); lines that are none are skipped."""
+    said = None
+    for line in lines:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        message = value.get("message") if isinstance(value, dict) and value.get("type") == "assistant" else None
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+        said = "\n".join(text for text in texts if isinstance(text, str)) or said
+    return said[:MAX_TEXT] if said else None
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Records hook events. `policy` is the registry's word on a tool; `hosts` are the keys of our ancestors."""
+
+    store: SqliteStore
+    now: Callable[[], float]
+    turns: Turns
+    using: Using
+    service: Service
+    policy: Callable[[str, str], ToolPolicy]
+    tenant: str
+    project: str
+    hosts: Sequence[str]
+
+    def record(self, event: HookEvent, tools: Sequence[str], said: str | None = None) -> tuple[str, ...]:
+        """Record an event; what was done, for a log. `tools`: globs of built-in tools to capture, opted in."""
+        scope = self._scope(event)
+        if event.kind == "UserPromptSubmit" and event.text:
+            return self._turn(scope, "user", event.text)
+        if event.kind == "Stop" and (event.text or said):
+            return self._turn(scope, "assistant", event.text or said or "")
+        if event.kind == "PostToolUse" and self._wanted(event.tool, tools):
+            return (f"captured {self._capture(scope, event)}",)
+        return ()
+
+    def _scope(self, event: HookEvent) -> Scope:
+        """The session's conversation; else the one our host is in; else a new one, which the host's servers join."""
+        now = self.now()
+        mine = Scope(self.tenant, self.project, event.session or "hook")
+        known = any(one.scope.conversation == mine.conversation for one in self.store.conversations(mine))
+        begins = event.kind == "SessionStart" and event.source in NEW_SESSION
+        if not known and not begins:
+            for host in self.hosts:
+                found = self.store.conversation_of(self.tenant, self.project, host, since=now - IDLE_SECONDS)
+                if found is not None:
+                    return Scope(self.tenant, self.project, found)
+        if not known or begins:
+            self.store.touch_conversation(mine, self.hosts[0] if self.hosts else None, now)
+        return mine
+
+    def _turn(self, scope: Scope, role: str, text: str) -> tuple[str, ...]:
+        last: Turn | None = self.store.ask(turn_rows.last, scope)
+        again = last is not None and last.declared and (last.role, last.text) == (role, text)
+        if again and last is not None and self.now() - last.at < TWICE_SECONDS:
+            return ()
+        turn, did = self.using.declared(Ask(scope), role, text, None, None)
+        return (f"turn {turn.number} of {role}", *did)
+
+    @staticmethod
+    def _wanted(tool: str, globs: Sequence[str]) -> bool:
+        return not fnmatchcase(tool, FOREIGN) and any(fnmatchcase(tool, glob) for glob in globs)
+
+    def _capture(self, scope: Scope, event: HookEvent) -> str:
+        response = event.response
+        text = response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
+        result = orjson.dumps({"content": [{"type": "text", "text": text}]})
+        arguments = dict(event.arguments or {})
+        call = ToolCall(SERVER, event.tool, arguments, orjson.dumps(arguments, default=str))
+        policy = self.policy(SERVER, event.tool)
+        job = Job(call, scope, policy, result, keep=True, turn_id=self.turns.of_call(scope, {}))
+        return self.service.capture(job).entry.scratch_id
