@@ -39,7 +39,7 @@ class Port:
         self._registry: LiveRegistry | None = None
         self._problem: str | None = None
         self._calls: Calls | None = None
-        self._audits = "tool-output-retain=audit" in settings.policy.replace(" ", "")
+        self._audits = _audits(settings.policy)
         self._worker = WorkerClient([sys.executable, "-P", "-m", "crp_mcp.app.worker", settings.to_text()])
 
     async def close(self) -> None:
@@ -227,6 +227,15 @@ class Port:
             code = str(reply.get("code"))
             raise kinds.get(code, CrpError)(str(reply.get("message")), code=code)
         return reply, out
+
+
+def _audits(policy: str) -> bool:
+    """Whether everything must be recorded. Raises BadRequest for a policy that is none."""
+    if not policy:
+        return False
+    from crp_mcp.core.safety import parse_policy
+
+    return parse_policy(policy).audits
 
 
 def call_header(op: str, call: CapturedCall) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--store", metavar="FOLDER", help="where results are kept (default: the platform's data folder)"
     )
     parser.add_argument("--registry", metavar="FILE", help="a tool registry of your own, over the shipped one")
+    parser.add_argument("--policy", metavar="TEXT", help='safety policy, such as "tool-output-stale=exclude"')
     parser.add_argument("--log-level", choices=LEVELS, default="warning")
 
 
@@ -47,7 +48,7 @@ async def _serve(
     options: argparse.Namespace, config: Config | None, specs: list[UpstreamSpec], started: Started
 ) -> int:
     from crp_mcp.app.port import Port
-    from crp_mcp.app.settings import load_settings
+    from crp_mcp.app.settings import budget_of, load_settings
 
     settings = load_settings(
         store=options.store,
@@ -55,6 +56,8 @@ async def _serve(
         config_store=config.store if config else None,
         config_registry=config.registry if config else None,
         clearance=config.clearance if config else (),
+        policy=options.policy if options.policy is not None else config.policy if config else None,
+        budget=budget_of(config.budget) if config and config.budget else None,
     )
     port: Port = Port(settings, tools=not options.no_tools)
     try:

@@ -160,6 +160,7 @@ def own_side(relay: RelayPort) -> OwnSide:
         may_replace,
         {"name": "crp-mcp", "version": __version__},
         relay.accepts,
+        relay.consults,
     )
 
 
