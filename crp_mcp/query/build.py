@@ -192,8 +192,8 @@ def _build_document(db: sqlite3.Connection, name: str, shape: Shape, payload: Pa
         value = open_document(payload.read(0, payload.size), shape)
     except NotJson:
         return _build_lines(db, name, shape, payload)
-    if shape.kind is Kind.EMPTY and isinstance(value, list):
-        return _build_items(db, name, value)
+    if shape.kind is Kind.EMPTY:
+        return _build_items(db, name, [])
     return _build_items(db, name, [value])
 
 

@@ -218,6 +218,8 @@ class Desk:
                 return shape_from_json(entry.structured or {"kind": "text", "source": "text"})
 
             tables[scratch_id] = cache.ensure(entry, shape, payload, parts=deep)
+            if not tables[scratch_id]:
+                raise BadRequest(f"sql: {scratch_id} is {entry.kind.value}, it has no table; see its summary")
         return tables
 
     def _fix_sums(self, cache: Cache, statement: Statement, used: Sequence[Table]) -> None:

@@ -49,6 +49,8 @@ class QueryPage:
     total: int
     """Rows the query has."""
     notes: tuple[str, ...] = ()
+    cut: bool = False
+    """The one row shown is longer than the page, and only its beginning."""
 
 
 @dataclass(slots=True)
@@ -66,11 +68,12 @@ class Querier:
         """Run one SELECT. Raises BadRequest, Refused or NotFound with what to do; StoreError where nothing is kept."""
         now = self.now()
         answer = self.desk.query(scope, sql, now)
-        text, shown = self._page(answer, max_tokens)
+        text, shown, cut = self._page(answer, max_tokens)
         entry = self._keep(scope, sql, answer, now) if answer.inputs else None
-        return QueryPage(entry, answer.inputs, text, shown, len(answer.rows), answer.total, notes_of(answer))
+        return QueryPage(entry, answer.inputs, text, shown, len(answer.rows), answer.total, notes_of(answer), cut)
 
-    def _page(self, answer: Answer, max_tokens: int) -> tuple[str, int]:
+    def _page(self, answer: Answer, max_tokens: int) -> tuple[str, int, bool]:
+        """Rows as CSV, how many those are, and whether the only one is cut."""
         count, cut = self.counter().count, self.counter().cut
         lines = [csv_line(answer.columns)]
         left = max_tokens - count(lines[0])
@@ -81,10 +84,10 @@ class Querier:
             left -= count(line)
             if left < 0:
                 if not shown and (part := cut(line, left + count(line))):
-                    return "".join(lines) + part, 1  # half a row is more than none; the entry has it whole
-                return "".join(lines), shown
+                    return "".join(lines) + part, 1, True  # half a row is more than none; the entry has it whole
+                return "".join(lines), shown, False
             lines.append(line)
-        return "".join(lines), len(answer.rows)
+        return "".join(lines), len(answer.rows), False
 
     def _keep(self, scope: Scope, sql: str, answer: Answer, now: float) -> Entry:
         payload = result_json(answer)

@@ -241,6 +241,25 @@ def test_an_answer_is_a_page_and_says_where_the_rest_is(room: Room) -> None:
     assert [int(row["order_id"]) for row in got] == list(range(300))
 
 
+def test_a_row_longer_than_the_page_is_cut_and_says_so(room: Room) -> None:
+    """Half a row is never passed off as a whole one; path reads the long cell in pages."""
+    made = room.capture([{"id": n, "body": "word " * 3_000} for n in range(5)])
+    answer = room.bench.tool("scratch_query", sql=f"SELECT body FROM {made}", max_tokens=50)
+    assert "rows 1-1 of 5, cut" in texts(answer)[0]
+    assert room.bench.engine.counter().count(texts(answer)[1]) <= 50
+    whole = room.bench.tool("scratch_get", scratch_id=answer["structuredContent"]["scratch_id"], path="$.rows[0][0]")
+    assert whole["structuredContent"]["total"] == 15_000
+
+
+def test_what_has_no_rows_says_so(room: Room) -> None:
+    """Nothing found is a table without rows; an image has no table, and the error says what it is."""
+    for empty in ("[]", '{"items": []}', "id,name\n"):
+        assert room.one(f"SELECT count(*) FROM {room.capture(empty)}") == 0
+    image = {"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
+    with pytest.raises(BadRequest, match="is binary, it has no table"):
+        room.rows(f"SELECT * FROM {room.bench.capture(image).entry.scratch_id}")
+
+
 def test_a_result_is_an_entry_with_its_ancestry(room: Room) -> None:
     """derivedFrom names inputs with their hashes; it is summarised, can be pinned, listed and asked again."""
     sql = room.named("SELECT city, country, sum(amount) AS s FROM {orders} JOIN {customers} USING (city) GROUP BY city")

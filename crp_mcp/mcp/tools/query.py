@@ -40,6 +40,9 @@ class QueryTool:
         if page.total > page.kept:
             what += f" (the first {page.kept:,} are kept)"
         parts = [what]
+        if page.cut:
+            what += ", cut: it is longer than max_tokens"
+            parts[0] = what
         if page.entry is not None:
             parts[0] = f"{page.entry.scratch_id}: {what}"
             if page.shown < page.kept:
