@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused
 from crp_mcp.log import log
 from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RECEIPT_TEMPLATE, RESOURCE_TEMPLATE
-from crp_mcp.relay.pool import Reply, WorkerClient, WorkerFailed
 
 if TYPE_CHECKING:
     from crp_mcp.config import LiveRegistry
     from crp_mcp.core.model import ToolPolicy
+    from crp_mcp.relay.pool import Reply, WorkerClient
     from crp_mcp.relay.ports import Calls, CapturedCall, RawResult
 
     from .settings import Settings
@@ -40,20 +40,21 @@ class Port:
         self._problem: str | None = None
         self._calls: Calls | None = None
         self._audits = _audits(settings.policy)
-        self._worker = WorkerClient([sys.executable, "-P", "-m", "crp_mcp.app.worker", settings.to_text()])
+        self._worker: WorkerClient | None = None
 
     async def close(self) -> None:
         """End the worker."""
-        await self._worker.close()
+        if self._worker is not None:
+            await self._worker.close()
 
     def warm(self) -> None:
         """A call is on its way to an upstream: have the worker ready when its result comes."""
-        self._worker.warm()
+        self._client().warm()
 
     @property
     def worker_pid(self) -> int | None:
         """Process id of the running worker."""
-        return self._worker.pid
+        return self._client().pid
 
     def instructions(self) -> str:
         return INSTRUCTIONS if self._tools else ""
@@ -216,12 +217,23 @@ class Port:
         """A worker that died may have died of another job: the second one gets a try."""
         try:
             return await self._ask(header, blob, timeout)
-        except WorkerFailed as failed:
+        except CrpError as failed:
+            if failed.code != "WORKER":
+                raise
             log("warning", "worker_failed", reason=str(failed))
             return await self._ask(header, blob, timeout)
 
+    def _client(self) -> WorkerClient:
+        """The worker's client, which needs the event loop's module: so it is loaded when the first call leaves."""
+        if self._worker is None:
+            from crp_mcp.relay.pool import WorkerClient
+
+            command = [sys.executable, "-P", "-m", "crp_mcp.app.worker", self._settings.to_text()]
+            self._worker = WorkerClient(command)
+        return self._worker
+
     async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
-        reply, out = await self._worker.call(header, blob, timeout=timeout)
+        reply, out = await self._client().call(header, blob, timeout=timeout)
         if not reply.get("ok"):
             kinds: dict[str, type[CrpError]] = {"NOT_FOUND": NotFound, "BAD_REQUEST": BadRequest, "REFUSED": Refused}
             code = str(reply.get("code"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING
 from crp_mcp.app.upstreams import from_config, in_place
 from crp_mcp.errors import ConfigError
 from crp_mcp.log import LEVELS, log, set_level
-from crp_mcp.mcp.stdio import Started, run_stdio, start_servers
+from crp_mcp.mcp.start import start_servers
 
 if TYPE_CHECKING:
     from crp_mcp.app.port import Port
+    from crp_mcp.app.settings import Settings
     from crp_mcp.config import Config
+    from crp_mcp.mcp.front import Front
     from crp_mcp.mcp.spec import UpstreamSpec
 
 
@@ -39,18 +40,32 @@ def run(options: argparse.Namespace) -> int:
     if options.upstream and options.config:
         raise ConfigError("give either --config FILE or -- COMMAND, not both")
     config = _config(options)
-    specs = _specs(options, config)
+    specs, settings = _specs(options, config), _settings(options, config)
     started = start_servers(specs)
-    return asyncio.run(_serve(options, config, specs, started))
-
-
-async def _serve(
-    options: argparse.Namespace, config: Config | None, specs: list[UpstreamSpec], started: Started
-) -> int:
+    # The servers start meanwhile; the event loop is loaded while the first request is on its way.
     from crp_mcp.app.port import Port
+    from crp_mcp.mcp.front import Front
+
+    port = Port(settings, tools=not options.no_tools)
+    front = Front(specs, port, in_place=bool(options.upstream), spool_dir=settings.spool, started=started)
+    import asyncio
+
+    return asyncio.run(_serve(front, port))
+
+
+async def _serve(front: Front, port: Port) -> int:
+    from crp_mcp.mcp.stdio import run_front
+
+    try:
+        return await run_front(front)
+    finally:
+        await port.close()
+
+
+def _settings(options: argparse.Namespace, config: Config | None) -> Settings:
     from crp_mcp.app.settings import budget_of, load_settings
 
-    settings = load_settings(
+    return load_settings(
         store=options.store,
         registry=options.registry,
         config_store=config.store if config else None,
@@ -59,11 +74,6 @@ async def _serve(
         policy=options.policy if options.policy is not None else config.policy if config else None,
         budget=budget_of(config.budget) if config and config.budget else None,
     )
-    port: Port = Port(settings, tools=not options.no_tools)
-    try:
-        return await run_stdio(specs, port, in_place=bool(options.upstream), spool_dir=settings.spool, started=started)
-    finally:
-        await port.close()
 
 
 def _config(options: argparse.Namespace) -> Config | None:
