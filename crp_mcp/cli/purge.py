@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from crp_mcp.relay.erasure import Selection
+    from crp_mcp.relay.choosing import Selection
 
     if options.rows and not options.matching:
         raise BadRequest("--rows goes with --matching: it keeps the rows in which the text is not found")

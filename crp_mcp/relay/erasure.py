@@ -6,8 +6,7 @@ tombstones, removal, what stands in with receipts that supersede. Afterwards the
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crp_mcp.core.model import Entry, Persistence, Scope
@@ -17,33 +16,17 @@ from crp_mcp.proof.eccr import parse_leaf
 from crp_mcp.store import SqliteStore, Stub, erase
 from crp_mcp.store.ids import number_of
 
-from .matching import Matcher, has_value
+from .choosing import Chooser, Selection, text_of
+from .matching import Matcher
 from .rebuilding import Left, Made, Rebuilder
-from .remaining import Remains, Rest, emptied, has_row, rest_of
+from .remaining import Remains, Rest, emptied, rest_of
 from .sealing import Gone, Sealer, item_of
 
-PAGE = 500
 TRIES = 5
 BATCH = 400
 """Items taken out in one transaction, unless more hang together."""
 WHOLE_FILE = 256 << 20
 """Store files up to this size are cleaned at once, also when nobody asked; larger ones by `crp-mcp sweep`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What is to be erased. What is given narrows; nothing given chooses nothing."""
-
-    ids: tuple[str, ...] = ()
-    tool: str | None = None
-    """Glob of a tool, or of `server:tool`."""
-    conversation: str | None = None
-    argument: str | None = None
-    """A value, or `name=value`."""
-    matching: str | None = None
-
-    def is_empty(self) -> bool:
-        return not (self.ids or self.tool or self.conversation or self.argument or self.matching)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +100,9 @@ class Eraser:
         if selection.is_empty():
             raise BadRequest("nothing is chosen: give ids, --tool, --conversation, --argument or --matching")
         matcher = Matcher(selection.matching) if selection.matching else None
-        chosen, stubs = self._choose(selection, matcher)
-        plan = Plan(selection, stubs=stubs, texts=self._texts(selection, matcher))
+        chooser = Chooser(self.store)
+        chosen, stubs = chooser.entries(selection, matcher)
+        plan = Plan(selection, stubs=stubs, texts=chooser.texts(selection, matcher))
         rests = {e.scratch_id: self._rest(e, matcher) for e in chosen} if rows and matcher else {}
         self._spread(plan, chosen, rests)
         return plan
@@ -128,86 +112,6 @@ class Eraser:
         plan = Plan(Selection(tuple(entry.scratch_id for entry in entries)))
         self._spread(plan, list(entries), {})
         return plan
-
-    def _choose(self, wanted: Selection, matcher: Matcher | None) -> tuple[list[Entry], list[Stub]]:
-        found, stubs = list[Entry](), list[Stub]()
-        candidates: Iterable[Entry] = self._all()
-        if wanted.ids:
-            named = [one for reference in wanted.ids for one in self._named(reference)]
-            candidates = [one for one in named if isinstance(one, Entry)]
-            stubs = [one for one in named if isinstance(one, Stub)]
-            if wanted.tool or wanted.conversation or wanted.argument or matcher:
-                stubs = []
-        found = [entry for entry in candidates if self._is_chosen(entry, wanted, matcher)]
-        if not wanted.ids:
-            stubs = list(self._stubs(wanted, matcher))
-        return found, stubs
-
-    def _named(self, reference: str) -> list[Entry | Stub]:
-        found: list[Entry | Stub] = []
-        for scope in self.store.spaces():
-            try:
-                found.append(self.store.get(scope, reference))
-            except NotFound:
-                continue
-        if not found:
-            raise NotFound(f"no entry {reference!r} here: `crp-mcp scratch list` shows what there is")
-        return found
-
-    def _all(self) -> Iterator[Entry]:
-        cursor: str | None = None
-        while True:
-            page = self.store.list(None, cursor=cursor, limit=PAGE, within="store")
-            for entry in page.entries:
-                whole = self.store.get(entry.scope, entry.scratch_id)
-                if isinstance(whole, Entry):
-                    yield whole
-            cursor = page.cursor
-            if cursor is None:
-                return
-
-    def _is_chosen(self, entry: Entry, wanted: Selection, matcher: Matcher | None) -> bool:
-        if wanted.tool and not _fits(wanted.tool, entry.server, entry.tool_name):
-            return False
-        if wanted.conversation and entry.scope.conversation != wanted.conversation:
-            return False
-        if wanted.argument and not _argued(entry.tool_call_args, wanted.argument):
-            return False
-        return matcher is None or self._matches(entry, matcher)
-
-    def _matches(self, entry: Entry, matcher: Matcher) -> bool:
-        around = "\n".join(filter(None, (_text_of(entry.tool_call_args), entry.summary, entry.name)))
-        if matcher.in_text(around) or matcher.in_pieces(self.store.iter_payload(entry.payload_id)):
-            return True
-        shape = self.rebuilder.shape(entry)
-        if shape is None or shape.columns is None or not matcher.may_be_a_cell(c.name for c in shape.columns):
-            return False
-        return has_row(self._payload(entry), shape, matcher)
-
-    def _stubs(self, wanted: Selection, matcher: Matcher | None) -> Iterator[Stub]:
-        for text in self.store.ask(lambda db: list(erase.loose_texts(db))):
-            if text.what != "stub":
-                continue
-            found = self.store.get(text.scope, text.id)
-            if not isinstance(found, Stub):
-                continue
-            if wanted.tool and not _fits(wanted.tool, found.server, found.tool_name):
-                continue
-            if wanted.conversation and text.scope.conversation != wanted.conversation:
-                continue
-            if wanted.argument and not _argued(found.tool_call_args or {}, wanted.argument):
-                continue
-            if matcher is None or matcher.in_text(text.text):
-                yield found
-
-    def _texts(self, wanted: Selection, matcher: Matcher | None) -> list[erase.LooseText]:
-        """Turns and facts: those that match, or all turns of a conversation that goes as a whole."""
-        if wanted.ids or wanted.tool or wanted.argument or not (matcher or wanted.conversation):
-            return []
-        loose = self.store.ask(lambda db: [text for text in erase.loose_texts(db) if text.what != "stub"])
-        if wanted.conversation:
-            loose = [text for text in loose if text.scope.conversation == wanted.conversation]
-        return [text for text in loose if matcher is None or matcher.in_text(text.text)]
 
     def _rest(self, entry: Entry, matcher: Matcher | None) -> Rest | None:
         shape = self.rebuilder.shape(entry)
@@ -246,7 +150,7 @@ class Eraser:
             return
         matcher = Matcher(selection.matching)
         for entry in chosen:
-            if entry.scratch_id in selection.ids or matcher.in_text(_text_of(entry.tool_call_args)):
+            if entry.scratch_id in selection.ids or matcher.in_text(text_of(entry.tool_call_args)):
                 continue
             sources = self.store.ask(erase.sources_of, entry.scope, entry.scratch_id)
             hit = [name for name, _ in sources if (entry.scope.tenant, entry.scope.project, name) in steps]
@@ -459,18 +363,3 @@ def _space(step: Step) -> tuple[str, str]:
 
 def _key(entry: Entry) -> tuple[str, str, str]:
     return entry.scope.tenant, entry.scope.project, entry.scratch_id
-
-
-def _fits(glob: str, server: str, tool: str) -> bool:
-    return fnmatch.fnmatchcase(f"{server}:{tool}" if ":" in glob else tool, glob)
-
-
-def _argued(arguments: Mapping[str, object], wanted: str) -> bool:
-    name, equals, value = wanted.partition("=")
-    return has_value(arguments, wanted) or bool(equals and has_value(arguments, value, name))
-
-
-def _text_of(arguments: Mapping[str, object]) -> str:
-    import json
-
-    return json.dumps(arguments, ensure_ascii=False, default=str)

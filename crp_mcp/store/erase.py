@@ -1,6 +1,6 @@
-"""Erasure as rows: what was built on an item, taking it out with all that names it, and cleaning the file afterwards.
+"""Erasure as rows: what was built on an item, and taking it out with all that names it.
 
-Runs inside the caller's transaction, but for the scrub. Which items go, and what stands in for them, is decided above.
+Runs inside the caller's transaction. Which items go, and what stands in for them, is decided above; `scrub` cleans up.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import NotFound
-from crp_mcp.store import entries, mutate, scopes, upkeep, uploads
+from crp_mcp.store import entries, mutate, scopes
 from crp_mcp.store.ids import number_of
 from crp_mcp.store.model import CaptureDraft, SealEntry
 from crp_mcp.store.payloads import WrittenPayload
@@ -21,9 +20,6 @@ from crp_mcp.store.schema import CHUNK_BITS
 
 AT_ONCE = 4 << 20
 """Stored bytes of a payload that are overwritten in the erasure's own transaction; larger ones follow in steps."""
-IN_MEMORY = 64 << 20
-"""Bytes of file up to which rewriting it uses memory; beyond, a nameless temporary file with what is kept."""
-_VACUUM_MS = 20_000
 
 
 class PlanChanged(Exception):
@@ -341,55 +337,3 @@ def _drop_facts(db: sqlite3.Connection, facts: Sequence[int]) -> None:
     db.executemany("DELETE FROM fact WHERE id = ?", [(key,) for key in facts])
     # A search index only marks words as deleted until its segments are merged; building it anew leaves none behind.
     db.execute("INSERT INTO fact_fts (fact_fts) VALUES ('rebuild')")
-
-
-# -- cleaning the file
-
-
-def is_pending(db: sqlite3.Connection) -> bool:
-    """Return whether erased bytes may still stand in the file or its log."""
-    return db.execute("SELECT 1 FROM scrub LIMIT 1").fetchone() is not None
-
-
-def scrub(db: sqlite3.Connection, path: Path, write: uploads.Write, now: float, most_bytes: int | None) -> bool:
-    """Leave nothing of what was erased in the file, its free pages or its log. Returns False where it must wait.
-
-    Deleting overwrites a row where it stands, but not copies that stay in unused room when SQLite moves rows between
-    pages; so the file is written anew, which blocks writers for as long as that takes. Files over `most_bytes` are
-    left for a better moment. It also waits for processes that still read from the log.
-    """
-    uploads.sweep(db, write, now)
-    rows = db.execute("SELECT id, needs FROM scrub").fetchall()
-    if not rows:
-        return True
-    last = max(row[0] for row in rows)
-    if any(needs == "file" for _, needs in rows):
-        size = path.stat().st_size + upkeep.log_bytes(path)
-        if (most_bytes is not None and size > most_bytes) or not _rewrite(db, size):
-            upkeep.checkpoint(db, truncate=True)
-            return False
-        with write() as inside:
-            inside.execute("UPDATE scrub SET needs = 'log' WHERE id <= ?", (last,))
-    if upkeep.checkpoint(db, truncate=True).busy:
-        return False
-    with write() as inside:
-        inside.execute("DELETE FROM scrub WHERE id <= ? AND needs = 'log'", (last,))
-    return True
-
-
-def _rewrite(db: sqlite3.Connection, size: int) -> bool:
-    """Write the file anew; False if others did not let us for as long as we may wait."""
-    patience = db.execute("PRAGMA busy_timeout").fetchone()[0]
-    try:
-        db.execute(f"PRAGMA busy_timeout = {_VACUUM_MS}")
-        if size > IN_MEMORY:
-            db.execute("PRAGMA temp_store = FILE")
-        db.execute("VACUUM")
-    except sqlite3.OperationalError as error:
-        if (error.sqlite_errorname or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return False
-        raise
-    finally:
-        db.execute("PRAGMA temp_store = MEMORY")
-        db.execute(f"PRAGMA busy_timeout = {patience}")
-    return True

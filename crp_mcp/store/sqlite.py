@@ -17,7 +17,7 @@ from typing import TypeVar
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import BadRequest
 from crp_mcp.proof.chain import Head, Record
-from crp_mcp.store import chain, connection, entries, erase, ids, mutate, numbers, place, scopes, upkeep, uploads
+from crp_mcp.store import chain, connection, entries, erase, ids, mutate, numbers, place, scopes, scrub, upkeep, uploads
 from crp_mcp.store.faults import named
 from crp_mcp.store.model import (
     CaptureDraft,
@@ -281,7 +281,7 @@ class SqliteStore:
     def scrub(self, most_bytes: int | None = None) -> bool:
         """Leave nothing of what was erased in the file or its log; False where that must wait."""
         with self._read() as db:
-            return erase.scrub(db, self.path, self._write, self._clock(), most_bytes)
+            return scrub.scrub(db, self.path, self._write, self._clock(), most_bytes)
 
     # -- upkeep
 

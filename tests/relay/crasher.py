@@ -19,7 +19,7 @@ from pathlib import Path
 from crp_mcp.app.engine import Engine, open_engine
 from crp_mcp.app.settings import Settings
 from crp_mcp.core.model import ToolCall, ToolPolicy
-from crp_mcp.relay.erasure import Selection
+from crp_mcp.relay.choosing import Selection
 from crp_mcp.relay.service import Job
 from tests.relay.support import START, dump, text_result
 

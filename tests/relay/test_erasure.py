@@ -18,7 +18,8 @@ from crp_mcp.proof.chain_verify import Verdict
 from crp_mcp.proof.eccr import VerifiedReceipt, verify
 from crp_mcp.proof.lineage import verify_superseding
 from crp_mcp.proof.signed import verify_tombstone
-from crp_mcp.relay.erasure import Report, Selection
+from crp_mcp.relay.choosing import Selection
+from crp_mcp.relay.erasure import Report
 from crp_mcp.relay.service import Job
 from crp_mcp.relay.using import Ask
 from crp_mcp.store import Stub, erase
@@ -317,6 +318,8 @@ def test_equal_ids_of_two_tenants_are_told_apart(at: Bench) -> None:
     call = ToolCall("shop", "read_query", {}, b"{}")
     theirs = at.engine.service.capture(Job(call, other, ToolPolicy(), dump(text_result("theirs")))).entry
     assert theirs.scratch_id == mine.scratch_id
+    with pytest.raises(BadRequest, match="several"):
+        at.engine.eraser.plan(Selection(ids=(mine.scratch_id,)))
     purge(at, Selection(conversation="conv_test"))
     assert isinstance(at.engine.store.get(other, theirs.scratch_id), Entry)
     assert isinstance(at.engine.store.get(at.scope, mine.scratch_id), Stub)

@@ -12,7 +12,7 @@ from crp_mcp.core.model import Entry, Volatility
 from crp_mcp.errors import Rejected
 from crp_mcp.proof.chain import read_checkpoint
 from crp_mcp.proof.eccr import Item
-from crp_mcp.relay.erasure import Selection
+from crp_mcp.relay.choosing import Selection
 from crp_mcp.relay.sealing import Source, item_of
 from crp_mcp.store import Head, Sealed
 from tests.relay.support import Bench, bench, text_result
