@@ -9,7 +9,6 @@ from typing import Any
 from crp_mcp.core.model import Kind
 
 from .cells import to_value, type_name
-from .columns import Num
 from .faults import value_fault
 from .find_rows import Found, empty_list, find_rows, is_list, size
 from .lists import ListFacts, list_facts
@@ -147,37 +146,50 @@ def _wrapper_scalars(found: Found) -> Iterator[tuple[str, Value]]:
 
 
 def object_shape(value: Mapping[str, Any]) -> Shape:
+    """An object: a wrapper of rows or of one list, nothing at all, or a thing of its own."""
     if not value:
         return Shape(Kind.EMPTY, "json_object", rows=0, key_count=0)
     found = find_rows(value)
     if found is not None:
         return table_shape(found)
+    return _empty_shape(value) or _listed_shape(value) or _entity_shape(value)
+
+
+def _empty_shape(value: Mapping[str, Any]) -> Shape | None:
     way = empty_list(value)
-    if way is not None or all(item in (None, "", [], {}) for item in value.values()):
-        extent = read_extent([dict(value)], 0)
-        return Shape(
-            Kind.EMPTY,
-            "json_object",
-            rows=0,
-            rows_total=extent.total,
-            path=path_text(way or ()),
-            scalars=tuple(list_scalars(value)),
-            key_count=len(value),
-        )
+    if way is None and any(item not in (None, "", [], {}) for item in value.values()):
+        return None
+    return Shape(
+        Kind.EMPTY,
+        "json_object",
+        rows=0,
+        rows_total=read_extent([dict(value)], 0).total,
+        path=path_text(way or ()),
+        scalars=tuple(list_scalars(value)),
+        key_count=len(value),
+    )
+
+
+def _listed_shape(value: Mapping[str, Any]) -> Shape | None:
+    """The list that is all the object holds, at its path."""
     single = _single_list(value)
-    if single is not None:
-        key, shape = single
-        extent = read_extent([dict(value)], shape.rows or 0)
-        why = shape.partial_why or extent.why
-        return replace(
-            shape,
-            path=key,
-            reader={"path": [key]},
-            rows_total=extent.total,
-            partial=shape.partial or why is not None,
-            partial_why=why,
-            scalars=tuple(list_scalars({k: v for k, v in value.items() if k != key})),
-        )
+    if single is None:
+        return None
+    key, shape = single
+    extent = read_extent([dict(value)], shape.rows or 0)
+    why = shape.partial_why or extent.why
+    return replace(
+        shape,
+        path=key,
+        reader={"path": [key]},
+        rows_total=extent.total,
+        partial=why is not None,
+        partial_why=why,
+        scalars=tuple(list_scalars({name: item for name, item in value.items() if name != key})),
+    )
+
+
+def _entity_shape(value: Mapping[str, Any]) -> Shape:
     cut = next((key for key in value if plain(key) in ("truncated", "istruncated") and value[key] is True), None)
     return Shape(
         Kind.OBJECT,
@@ -254,7 +266,3 @@ def describe(node: Any) -> str:
     }
     name = words.get(kind, "item")
     return f"list of {count:,} {name}{'s' * (count != 1)}"
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | Num) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from .text_tables import TextTable, named
 
@@ -31,6 +32,8 @@ _TYPES = re.compile(
 )
 _AROUND_MARKDOWN, _AROUND = 0.4, 0.6
 """Share of the lines that may stand around a table and still leave the text a table."""
+_WRAPPED = 40
+"""Columns narrower than this are not broken over lines."""
 _HINT = re.compile(r"--|==|──|━━|══|\|-|\|:")
 
 
@@ -155,6 +158,7 @@ def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
         if not _MARKDOWN.fullmatch(line):
             cells = _cells(line)
             region.rows.append(cells if len(cells) <= width else [*cells[: width - 1], " | ".join(cells[width - 1 :])])
+    region.rows = _unwrapped(region.rows)
     return region
 
 
@@ -163,21 +167,12 @@ def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
 
 def _psql(lines: Sequence[str], rule: int) -> _Region | None:
     """Aligned output: a header over `---+---`, rows, `(n rows)`; cells of many lines end each but the last in `+`."""
-    marks = lines[rule].strip()
-    cross, bar = ("┼", "│") if "┼" in marks else ("+", "|")
-    width = marks.count(cross) + 1
-    header = [part.strip() for part in lines[rule - 1].split(bar)]
-    start = rule - 1
-    while (
-        len(header) == width
-        and start
-        and lines[start - 1].count(bar) == width - 1
-        and _continues(lines[start - 1], lines[rule], bar)
-    ):
-        start -= 1
-    if len(header) != width:
+    bar = "│" if "┼" in lines[rule] else "|"
+    width = len(re.split(r"[+┼]", lines[rule].strip()))
+    names = [part.strip() for part in lines[rule - 1].split(bar)]
+    if len(names) != width:
         return None
-    region = _Region("psql", start, rule + 1, header)
+    region = _Region("psql", rule - 1, rule + 1, names)
     open_row = False
     for line in lines[rule + 1 :]:
         found = _COUNT.fullmatch(line.strip())
@@ -185,21 +180,20 @@ def _psql(lines: Sequence[str], rule: int) -> _Region | None:
             region.declared = int((found[1] or found[2] or found[3]).replace(",", ""))
             region.end += 1
             break
-        if (not line.strip() and width > 1) or line.count(bar) < width - 1 or (not line.strip() and not open_row):
+        if line.count(bar) < width - 1 or (not line.strip() and not open_row):
             break
         cells = _psql_cells(line, width, bar)
         if open_row:
-            region.rows[-1] = [
-                f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new
-                for old, new in zip(region.rows[-1], cells, strict=False)
-            ]
+            region.rows[-1] = list(map(_continued, region.rows[-1], cells))
         else:
             region.rows.append(cells)
         open_row = _continues(line, lines[rule], bar)
         region.end += 1
-    if width == 1 and region.declared is None:
-        return None
-    return region
+    return None if width == 1 and region.declared is None else region
+
+
+def _continued(old: str, new: str) -> str:
+    return f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new
 
 
 def _psql_cells(line: str, width: int, bar: str) -> list[str]:
@@ -252,12 +246,32 @@ def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str],
         return region
     region.names = _head(full[0])
     body = full[1:]
-    region.rows = body[0] if len(body) == 1 else [_joined(group) for group in body]
+    region.rows = _unwrapped(body[0]) if len(body) == 1 else [_joined(group) for group in body]
     if len(body) == 2 and len(body[1][0]) == 1 and width > 1:
         region.declared = _declared([body[1][0][0]])
         region.rows = body[0]
     region.rows = [row for row in region.rows if not all(cell in ("·", "…", "...") for cell in row)]
     return region
+
+
+def _unwrapped(rows: list[list[str]]) -> list[list[str]]:
+    """Rows whose long cells were broken over lines, put together: the lines that go on are blank elsewhere, and stand
+    under cells that fill their column.
+    """
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    if len(widths) < 2 or max(widths) < _WRAPPED:
+        return rows
+    whole: list[list[str]] = []
+    before: list[str] = []
+    for row in rows:
+        going = [at for at, cell in enumerate(row) if cell]
+        full = all(at < len(before) and widths[at] >= _WRAPPED and len(before[at]) >= 0.7 * widths[at] for at in going)
+        if whole and going and full and len(going) * 2 <= len(row):
+            whole[-1] = [old + row[at] if at in going else old for at, old in enumerate(whole[-1])]
+        else:
+            whole.append(list(row))
+        before = row
+    return whole
 
 
 def _boxed_cells(bare: str, bars: str) -> list[str]:

@@ -91,9 +91,6 @@ class RowForm:
             turned[at] = [_placeholder(cell) for cell in turned[at]]
         return turned
 
-    def as_dict(self, row: Row) -> dict[str, Any]:
-        return {name: _placeholder(cell) for name, cell in zip(self.names, msgspec.structs.astuple(row), strict=True)}
-
 
 def _placeholder(cell: Any) -> Any:
     if type(cell) is not msgspec.Raw:
