@@ -140,7 +140,8 @@ class Finder:
 
     def _indexed_row(self, entry: Entry, shape: Shape, steps: tuple[Step, ...]) -> tuple[Any, tuple[Step, ...]] | None:
         """The one row a path begins with, read by its place: (row, the steps inside it)."""
-        if not shape.row_index or shape.columns is None or shape.reader.get("node") or shape.reader.get("header"):
+        listed = shape.source == "json_columns_rows" or shape.reader.get("node") or shape.reader.get("header")
+        if not shape.row_index or shape.columns is None or listed:
             return None
         lead = shape.path.split(".") if shape.path else []
         at = len(lead)
