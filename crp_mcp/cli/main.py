@@ -14,6 +14,7 @@ COMMANDS = {
     "serve": "stand between a host and its MCP servers (what a host's configuration starts)",
     "demo": "show on real data what a host would have got, and what it gets",
     "context": "print what a request for context would get, from files and what is stored",
+    "check": "hold what a text says against tool results, in files or stored",
     "capture": "record a tool output that did not come through the proxy",
     "hook": "record turns, as a host's hook (reads its JSON on standard input)",
     "summarise": "print the summary a host would get for a file",
