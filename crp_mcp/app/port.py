@@ -26,6 +26,8 @@ CAPTURE_SECONDS = 60.0
 SLOWEST = 1_000_000
 """Bytes a second that even a loaded machine captures: a large result may take so much longer."""
 TOOL_SECONDS = 120.0
+BUILD_SECONDS = 600.0
+"""The first query of a large result builds its tables; the query itself has a limit of its own."""
 URIS = ("scratch://", "receipt://")
 INSTRUCTIONS = "Large tool results arrive as summaries with a scratch_id; scratch_get reads the full data."
 
@@ -158,7 +160,8 @@ class Port:
 
         refreshed: dict[str, str | None] = {}
         while True:
-            reply, blob = await self._ask({**header, "refreshed": refreshed}, b"", TOOL_SECONDS)
+            seconds = BUILD_SECONDS if header.get("name") == "scratch_query" else TOOL_SECONDS
+            reply, blob = await self._ask({**header, "refreshed": refreshed}, b"", seconds)
             again = reply.get("again")
             if again is None:
                 result: dict[str, Any] = orjson.loads(blob)
