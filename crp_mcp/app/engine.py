@@ -47,6 +47,7 @@ from crp_mcp.relay.turns import Turns
 from crp_mcp.relay.using import Ask, NeedsCall, Using
 from crp_mcp.store import SqliteStore, open_store
 
+from .checking import Checking
 from .context import context_tools
 from .memory import give_back
 from .settings import Settings
@@ -98,6 +99,7 @@ class Engine:
     using: Using
     facts: Facts
     streams: Streams
+    checking: Checking
     now: Callable[[], float] = field(default=time.time)
     _swept_at: float = field(default=float("-inf"), init=False)
 
@@ -134,6 +136,7 @@ class Engine:
             self._swept_at = now
             self.store.sweep_uploads()
             self.desk.sweep()
+            self.checking.forget()
             self.eraser.sweep(most_bytes=WHOLE_FILE)
 
     def close(self) -> None:
@@ -300,8 +303,14 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     lender = Lender(store, reader, finder, sealer, now, settings.confirm)
     receipts = Receipts(store, keyring, sealer, now)
     rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
-    eraser = Eraser(store, sealer, rebuilder, now, desk.forget, _tidier(store, desk, settings))
+
+    def forget(scope: Scope, ids: Sequence[str]) -> bool:
+        checking.forget(ids)
+        return desk.forget(scope, ids)
+
+    eraser = Eraser(store, sealer, rebuilder, now, forget, _tidier(store, desk, settings))
     using = Using(store, sealer, now, reader, turns, buffer, policy_of)
+    checking = Checking(store, sealer, reader, using, counter, now, headers_in)
     facts = Facts(store, sealer, now, lambda entry: reader.summary(entry, policy_of(entry).summary), guard)
 
     def meta_of(entry: Entry, given: str | None) -> Mapping[str, Any]:
@@ -318,6 +327,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         LifeTools(using, facts),
         headers_in,
         context_tools(settings, store, sealer, reader, using, counter, now),
+        checking.tool,
     )
     conversations = Conversations(
         store, settings.tenant, settings.project, settings.host_key, now, new_conversation, settings.conversation
@@ -343,6 +353,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         using,
         facts,
         Streams(store, now),
+        checking,
         now,
     )
 

@@ -110,7 +110,7 @@ def _stored(text: str, options: argparse.Namespace) -> list[Verdict]:
     engine = common.engine_of(options)
     try:
         entries = _entries(engine, options.ids, options.conversation)
-        evidence = [engine.checker.evidence(entry) for entry in entries]
+        evidence = [engine.checking.checker().evidence(entry) for entry in entries]
         return check_claims(text, evidence, options=Options(require_citation=options.require_citation))
     finally:
         engine.close()
@@ -123,7 +123,7 @@ def _entries(engine: Engine, ids: Sequence[str] | None, conversation: str | None
     if ids:
         return sorted((find(engine, one) for one in ids), key=lambda entry: entry.created_at)
     scope = _conversation(engine, conversation)
-    return engine.checker.newest(scope, LATEST)
+    return engine.checking.checker().newest(scope, LATEST)
 
 
 def _conversation(engine: Engine, wanted: str | None) -> Scope:

@@ -178,9 +178,27 @@ QUERY_HISTORY: dict[str, Any] = {
 
 GET_CONTEXT_BUDGET: dict[str, Any] = {
     "name": "get_context_budget",
-    "description": "How many tokens of context are used and left. Example: {\"reserved_tokens\": 4000}",
+    "description": 'How many tokens of context are used and left. Example: {"reserved_tokens": 4000}',
     "inputSchema": {"type": "object", "properties": {"max_tokens": _INT, "reserved_tokens": _INT}},
     "annotations": {"title": "Check the context budget", **_READS},
+}
+
+VERIFY_CLAIMS: dict[str, Any] = {
+    "name": "verify_claims",
+    "description": (
+        "Check a draft answer against the full stored results; wrong figures come back with the right ones. "
+        'Example: {"text": "All 254 are open [scratch_sql_001]."}'
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "text": _TEXT,
+            "scratch_ids": _TEXTS,
+            "require_citation": {"type": "boolean"},
+        },
+        "required": ["text"],
+    },
+    "annotations": {"title": "Check claims against results", **_READS},
 }
 
 OWN_TOOLS: tuple[dict[str, Any], ...] = (
@@ -191,6 +209,7 @@ OWN_TOOLS: tuple[dict[str, Any], ...] = (
     SCRATCH_LIST,
     SCRATCH_PIN,
     SCRATCH_QUERY,
+    VERIFY_CLAIMS,
     RECORD_TURN,
     SCRATCH_FORGET,
 )

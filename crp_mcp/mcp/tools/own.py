@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.ages import age_text, iso_duration, iso_time, size_text
 from crp_mcp.core.freshness import Use, is_current, needed
@@ -25,6 +25,9 @@ from .context import ContextTools
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
 from .life import LifeTools
 from .query import QueryTool
+
+if TYPE_CHECKING:
+    from .checking import CheckTool
 
 RECEIPT_URI = "receipt://"
 LIST_LIMIT = 20
@@ -51,6 +54,8 @@ class OwnTools:
     headers: Callable[[Scope], Mapping[str, str]]
     context: Callable[[], ContextTools]
     """Loads on first use: its models cost start-up."""
+    checking: Callable[[], CheckTool]
+    """Loads on first use, as well."""
 
     def call(self, name: str, arguments: object, scope: Scope, ask: Ask | None = None) -> dict[str, Any]:
         """The `tools/call` result of one of our tools; what is wrong with the call is in it, with `isError`.
@@ -66,6 +71,7 @@ class OwnTools:
             "scratch_list": lambda given: self._list(given, scope),
             "scratch_pin": lambda given: self.life.pin(given, ask),
             "scratch_query": lambda given: self.query.call(given, scope),
+            "verify_claims": lambda given: self.checking().call(given, ask),
             "record_turn": lambda given: self.life.record_turn(given, ask),
             "scratch_forget": lambda given: self._forget(given, ask),
         }
