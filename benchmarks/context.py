@@ -108,10 +108,16 @@ def questions(name: str, old: str, new: str) -> list[Question]:
     for entry in entries(fetch(name, new), old, new):
         said = {part for code in _CODE.findall(entry) for part in re.findall(r"\w+", code.rpartition(".")[2] or code)}
         said |= {part for code in _CODE.findall(entry) for part in re.findall(r"\w+", code)}
-        right = tuple(path for path in changed if {path.split(".")[-1], path.split(".")[-2]} & said)
+        right = tuple(path for path in changed if names_of(path) & said)
         if right and len(right) <= ANSWERS_MOST:
             made.append(Question(entry, right))
     return made[:QUESTIONS]
+
+
+def names_of(path: str) -> set[str]:
+    """A definition's own name and that of the class around it."""
+    *_, above, own = path.split(".")
+    return {own, above} if above[:1].isupper() else {own}
 
 
 Method = Callable[[str, int], str]

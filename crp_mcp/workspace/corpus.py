@@ -128,6 +128,7 @@ class Workspace:
             summary=one.doc,
             shape=tuple(self._shape(source, one, children, lines)),
             body="\n".join(lines[one.start - 1 : one.end]),
+            outline=outline(one, children, lines) if children else "",
             whole=True,
         )
 
@@ -181,6 +182,26 @@ def signature(one: Definition, lines: Sequence[str]) -> str:
     ):
         end -= 1
     return "\n".join(line.rstrip() for line in lines[one.head - 1 : end]).rstrip()
+
+
+def outline(one: Definition, children: Sequence[Definition], lines: Sequence[str]) -> str:
+    """A definition's source with the bodies of its parts left out; a section's parts are left out whole."""
+    hidden: dict[int, int] = {}
+    for child in children:
+        first = child.start if child.kind in ("document", "section") else max(child.body, child.head + 1)
+        if first <= child.end:
+            hidden[first] = child.end
+    kept: list[str] = []
+    number = one.start
+    while number <= min(one.end, len(lines)):
+        if number in hidden:
+            line = lines[number - 1]
+            kept.append(line[: len(line) - len(line.lstrip())] + "...")
+            number = max(number, hidden[number]) + 1
+            continue
+        kept.append(lines[number - 1])
+        number += 1
+    return "\n".join(kept).rstrip()
 
 
 def some(names: Sequence[str], most: int = NAMES_MOST) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from .reply import Left, Reply
 
 RENDERED_MOST = 100
 """Nodes that are rendered and weighed; the others are counted as left out."""
-CONTAINER_DEPTH = 4
+CONTAINER_DEPTH = 8
 """What was only found by words and has parts of its own is shown no deeper: its parts are candidates themselves."""
 EXCLUDED_MOST = 40
 PREAMBLE_TOKENS = 120
@@ -39,6 +39,8 @@ TELLS = (0.10, 0.13, 0.16, 0.22, 0.38, 0.46, 0.56, 0.66, 0.78, 1.0)
 """What a rendering of each depth tells, where the deepest tells all."""
 STEEP = 2.0
 """A node half as relevant is worth a quarter."""
+POSITION = 4.0
+"""The node in this place counts half of the first, one in four times this place a fifth: scores fall too slowly."""
 SEPARATOR = "\n\n"
 
 
@@ -90,7 +92,7 @@ def assemble(
     if implied:
         told.did("query", f"{told.applied['query']}; refers to {', '.join(implied)}")
     intent = read_intent(request.query, refers=any(uri.startswith("uko-tool:") for uri in focus))
-    candidates, left = _render_all(search, found, depth, corpus, count, limit)
+    candidates, left = _render_all(search, found, depth, corpus, count)
     packing = _Packing(candidates, left, intent, count, limit, len(found))
     context, text, preamble = packing.fit()
     used = list(dict.fromkeys(name for one in packing.chosen for name in one.found.ranks))
@@ -136,7 +138,6 @@ def _render_all(
     depth: Mapping[str, int],
     corpus: Corpus,
     count: CountTokens,
-    limit: int,
 ) -> tuple[list[Candidate], list[Left]]:
     """Candidates with their renderings; the same content only once, under the most relevant node that has it."""
     made: list[Candidate] = []
@@ -159,16 +160,16 @@ def _render_all(
         most = min(deepest(search, one.uri, depth), node.deepest)
         if about.container and one.uri not in search.focus and most > 0:
             most = min(most, max(CONTAINER_DEPTH, depth["uko:"]))
-        made.append(_candidate(one, about, node, corpus.note(one.uri), most, count, one.uri in search.focus, limit))
+        made.append(_candidate(one, about, node, corpus.note(one.uri), most, count, one.uri in search.focus, len(made)))
     return made, left
 
 
 def _candidate(
-    one: Found, about: About, node: Node, note: str, most: int, count: CountTokens, must: bool, limit: int
+    one: Found, about: About, node: Node, note: str, most: int, count: CountTokens, must: bool, position: int
 ) -> Candidate:
     texts: list[str] = []
     options: list[Option] = []
-    worth = one.relevance**STEEP
+    worth = one.relevance**STEEP / ((1 + position / POSITION) if POSITION else 1)
     for depth in range(most + 1):
         text = render(node, depth)
         if texts and text == texts[-1]:

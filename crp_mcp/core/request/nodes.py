@@ -36,6 +36,8 @@ class Node:
     """The body itself shows children, summary, shape and outgoing relations (source, documents): not said twice."""
     content_key: str = ""
     """Equal keys mean equal content; the body's own text where it is empty."""
+    outline: str = ""
+    """Of a `whole` node: its body without the bodies of its children. Shown before the body is."""
     deepest: int = MAX_DEPTH
     """Less where the node does not hold all of its content."""
 
@@ -58,19 +60,27 @@ def render(node: Node, depth: int) -> str:
     if depth < 0:
         raise ValueError("a depth is 0 or more")
     lines = [node.title]
-    inside = depth >= MAX_DEPTH and node.whole and bool(node.body)
-    if depth >= 1 and node.children and not inside:
+    told = node.whole and bool(node.body) and (depth >= MAX_DEPTH or (depth == MAX_DEPTH - 1 and bool(node.outline)))
+    if depth >= 1 and node.children and not told:
         lines.append("contains: " + ", ".join(node.children))
     if depth >= 2:
-        relations = node.inverse if inside else (*node.relations, *node.inverse)
+        relations = node.inverse if told and depth >= MAX_DEPTH else (*node.relations, *node.inverse)
         lines += [f"{what}: {', '.join(names)}" for what, names in relations if names]
-    if depth >= 3 and node.summary and not inside:
+    if depth >= 3 and node.summary and not told:
         lines.append(node.summary)
-    if depth >= 4 and not inside:
+    if depth >= 4 and not told:
         lines += node.shape
     if depth >= SAMPLES_FROM and node.body:
-        lines.append(node.body.rstrip("\n") if depth >= MAX_DEPTH else _sample(node.body, _SHARES[depth]))
+        lines.append(_content(node, depth))
     return "\n".join(lines)
+
+
+def _content(node: Node, depth: int) -> str:
+    if depth >= MAX_DEPTH:
+        return node.body.rstrip("\n")
+    if node.outline:
+        return node.outline if depth == MAX_DEPTH - 1 else _sample(node.outline, _SHARES[depth])
+    return _sample(node.body, _SHARES[depth])
 
 
 def _sample(body: str, share: float) -> str:
