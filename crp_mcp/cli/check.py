@@ -69,11 +69,15 @@ def _evidence(name: str) -> Evidence:
 
 def _load(name: str) -> Evidence:
     """A file as evidence, called by its path. Raises OSError."""
+    from errno import EINVAL
     from hashlib import sha256
 
     from crp_mcp.core.claims import make_evidence
 
-    data = Path(name).read_bytes()
+    try:
+        data = Path(name).read_bytes()
+    except ValueError:
+        raise OSError(EINVAL, "not the name of a file", name) from None
     return make_evidence(name, lambda: data, provenance_hash="sha256:" + sha256(data).hexdigest(), size=len(data))
 
 

@@ -1,6 +1,6 @@
 """`crp-mcp hook`: what a host calls at a prompt, after a tool and when an answer is complete. Reads one JSON object.
 
-It prints nothing on standard output: what a hook prints there, a host may put before the model.
+It prints nothing on standard output unless it is asked to check answers: what a hook prints there, a host acts upon.
 """
 
 from __future__ import annotations
@@ -10,13 +10,20 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crp_mcp.log import LEVELS, log, set_level
 
 from . import common
 
+if TYPE_CHECKING:
+    from crp_mcp.app.engine import Engine
+    from crp_mcp.relay.hooking import HookEvent, Hooks
+
 TAIL_BYTES = 512 * 1024
 """So much of a transcript's end is read for the assistant's last words."""
+MOST_SAID = 10
+"""So many wrong claims are handed back at once."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +33,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="GLOB",
         help="also capture results of these built-in tools (Bash Read)",
+    )
+    parser.add_argument(
+        "--check",
+        choices=("report", "block"),
+        help="hold a complete answer against the stored results; what is wrong is shown, or sent back to the model",
     )
     parser.add_argument("--log-level", choices=LEVELS, default="warning")
     common.add_store(parser)
@@ -59,9 +71,33 @@ def run(options: argparse.Namespace) -> int:
             said = last_said(tail(Path(event.transcript)).splitlines())
         for done in hooks.record(event, options.tools, said):
             log("info", "hook", did=done)
+        if options.check and event.kind == "Stop" and (event.text or said):
+            check(engine, hooks, event, event.text or said or "", block=options.check == "block")
     finally:
         engine.close()
     return 0
+
+
+def check(engine: Engine, hooks: Hooks, event: HookEvent, text: str, *, block: bool) -> None:
+    """Print what a host is to do about claims that a stored result contradicts; nothing where there is none.
+
+    An answer is sent back once, with the right values; after that it is only reported on.
+    """
+    from crp_mcp.core.claims import Outcome
+    from crp_mcp.mcp.tools.checking import verdict_line
+
+    ask = replace(hooks.ask_of(event), policy=engine.life.operator)
+    checked = engine.checking.checker().check(ask, text)
+    wrong = [verdict for verdict in checked.verdicts if verdict.outcome is Outcome.CONTRADICTED]
+    log("info", "checked", attributed=checked.attributed, distorted=checked.distorted)
+    if not wrong:
+        return
+    lines = [verdict_line(verdict, checked.notes) for verdict in wrong[:MOST_SAID]]
+    said = "\n".join([f"crp-mcp: not what the tools returned, claims of this answer: {len(wrong)}", *lines])
+    if block and not event.again:
+        common.print_json({"decision": "block", "reason": said + "\nCorrect the answer."})
+    else:
+        common.print_json({"systemMessage": said})
 
 
 def tail(path: Path) -> bytes:

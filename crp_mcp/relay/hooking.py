@@ -45,6 +45,8 @@ class HookEvent:
     tool: str = ""
     arguments: Mapping[str, Any] | None = None
     response: Any = None
+    again: bool = False
+    """An answer that was sent back once already: sending it back again could go on for ever."""
 
 
 def read_event(data: bytes) -> HookEvent:
@@ -65,6 +67,7 @@ def read_event(data: bytes) -> HookEvent:
         _text(value.get("tool_name")),
         arguments if isinstance(arguments, dict) else {},
         value.get("tool_response"),
+        value.get("stop_hook_active") is True,
     )
 
 
@@ -112,6 +115,12 @@ class Hooks:
         if event.kind == "PostToolUse" and self._wanted(event.tool, tools):
             return (f"captured {self._capture(scope, event)}",)
         return ()
+
+    def ask_of(self, event: HookEvent) -> Ask:
+        """Who an event speaks for: its conversation, in the turn that goes on there."""
+        scope = self._scope(event)
+        last: Turn | None = self.store.ask(turn_rows.last, scope)
+        return Ask(scope, last.number if last is not None else None)
 
     def _scope(self, event: HookEvent) -> Scope:
         """The session's conversation; else the one our host is in; else a new one, which the host's servers join."""

@@ -25,15 +25,23 @@ def run_batch(lines: Iterable[str], load: Load, *, options: Options | None = Non
 
 def _one(line: str, number: int, load: Load, options: Options | None) -> dict[str, Any]:
     try:
-        case = json.loads(line)
-        text, files = str(case["claim"]), list(case.get("against") or [])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        case = json.loads(line, parse_constant=str)
+        text, files = str(case["claim"]), _files(case.get("against"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return _row(None, f"line {number} is not a case: {error}")
     try:
         evidence = [load(str(f)) for f in files]
     except OSError as error:
         return _row(case.get("id"), f"cannot read {error.filename or files}: {error.strerror or error}")
-    return {"id": case.get("id"), **as_one(check_claims(text, evidence, options=options))}
+    try:
+        return {"id": case.get("id"), **as_one(check_claims(text, evidence, options=options))}
+    except Exception as error:  # noqa: BLE001 - whatever one case meets, the others must have their verdicts
+        return _row(case.get("id"), f"it could not be checked: {type(error).__name__}")
+
+
+def _files(against: Any) -> list[Any]:
+    """One file or several."""
+    return [against] if isinstance(against, str) else list(against or [])
 
 
 def _row(case_id: Any, reason: str) -> dict[str, Any]:
