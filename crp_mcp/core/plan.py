@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .model import CountTokens, Kind, SummaryOptions, ToolPolicy, inline_limit
+from .model import INLINE_TOKENS, CountTokens, Kind, SummaryOptions, ToolPolicy, inline_limit
 from .payload import Structured, TextBlock
 from .shape.model import Shape
 from .summary import render_summary
@@ -63,7 +63,9 @@ def is_over(texts: Sequence[Text], limit: int, tokens_over: TokensOver) -> bool:
 def decide(shape: Shape, texts: Sequence[Text], policy: ToolPolicy, tokens_over: TokensOver) -> Verdict:
     """What a captured result becomes. `shape` is the whole result's; `texts` are those the model would see."""
     limit = inline_limit(policy, shape.kind)
-    if not texts or shape.kind is Kind.EMPTY or not is_over(texts, limit, tokens_over):
+    if shape.kind is Kind.EMPTY:
+        limit = max(limit, INLINE_TOKENS)  # nothing to page through; only what stands beside it can be a flood
+    if not texts or not is_over(texts, limit, tokens_over):
         return Verdict()
     if len(texts) == 1:
         return Verdict(tuple(texts))
@@ -77,11 +79,14 @@ def decide(shape: Shape, texts: Sequence[Text], policy: ToolPolicy, tokens_over:
 def _largest_first(texts: Sequence[Text], limit: int, tokens_over: TokensOver) -> tuple[Text, ...]:
     """The fewest texts, largest first, without which the rest fits; in the order they stand in the result."""
     by_size = sorted(range(len(texts)), key=lambda i: (-texts[i].size, i))
-    for taken in range(1, len(texts) + 1):
-        rest = [texts[i] for i in by_size[taken:]]
-        if not rest or not is_over(rest, limit, tokens_over):
-            break
-    return tuple(texts[i] for i in sorted(by_size[:taken]))
+    few, enough = 0, len(texts)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if is_over([texts[i] for i in by_size[middle:]], limit, tokens_over):
+            few = middle
+        else:
+            enough = middle
+    return tuple(texts[i] for i in sorted(by_size[:enough]))
 
 
 def render_all(

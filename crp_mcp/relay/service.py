@@ -15,6 +15,7 @@ import orjson
 
 from crp_mcp.core.model import Entry, Persistence, Scope, ToolCall, ToolClass, ToolPolicy
 from crp_mcp.core.payload import (
+    Scan,
     Structured,
     extract_payload,
     replace_with_summary,
@@ -125,9 +126,11 @@ def read_result(result: bytes) -> Reading:
     shape = read_shape(payload.data, form=payload.form, is_error=payload.is_error)
     if payload.form == "text":
         texts: tuple[Text, ...] = (text_of(0, payload.data, shape),)
+    elif _is_one_piece(scan := scan_bytes(result)):
+        texts = (text_of(None, result, shape),)
     else:
         own = payload.structured is Structured.OTHER
-        raw = (scan_bytes(result).members or {}).get("structuredContent") if own else None
+        raw = (scan.members or {}).get("structuredContent") if own else None
         structured = None if raw is None else bytes(raw)
         texts = visible_texts(text_blocks(result), payload.structured, structured, shape, read_shape)
 
@@ -142,6 +145,11 @@ def read_result(result: bytes) -> Reading:
     return Reading(
         payload.form, shape, texts, lambda writer: writer.write(write), rewrite, strip, labels=hints_of(result)
     )
+
+
+def _is_one_piece(scan: Scan[Any]) -> bool:
+    """Whether a result's blocks cannot be told apart: too many of them, or no list at all. It is then one text."""
+    return scan.blocks is None and (scan.members is None or "content" in scan.members)
 
 
 def read_text(data: bytes) -> Reading:

@@ -100,6 +100,27 @@ def test_an_empty_result_is_never_replaced(at: Bench, result: dict[str, object])
     assert at.capture(result, policy={"inline_tokens": 0}).result is None
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        text_result(json.dumps({"items": [], "message": "word " * 20_000})),
+        text_result(",".join(f"column_{i}" for i in range(5_000)) + "\n"),
+        text_result("\t\n" * 20_000),
+        {"content": [{"type": "text", "text": f"block {i}"} for i in range(2_500)]},
+        {"content": [{"type": "text", "text": f"block {i}"} for i in range(10_001)]},
+        {"content": "word " * 20_000},
+        [f"word {i}" for i in range(20_000)],
+    ],
+    ids=["nothing but a note", "header only", "blank cells", "many blocks", "too many blocks", "no list", "no object"],
+)
+def test_a_flood_of_any_form_becomes_a_summary(at: Bench, result: dict[str, object]) -> None:
+    """A result without rows, or whose blocks cannot be told apart, may still be a flood."""
+    outcome = at.capture(dump(result))
+    assert outcome.result is not None
+    assert outcome.entry.scratch_id in texts(outcome.result)[0]
+    assert len(outcome.result) < 4_000
+
+
 def test_inline_tokens_of_zero_summarises_everything_else(at: Bench) -> None:
     """The letter of SPEC-029 §2.2 can be asked for, tool by tool."""
     outcome = at.capture(text_result(json.dumps(order_rows(2))), policy={"inline_tokens": 0})

@@ -294,7 +294,8 @@ def empty_list(value: Mapping[str, Any]) -> tuple[str, ...] | None:
         return None
     empty = sorted((key for key in lists if not size(value[key]) and plain(key) not in META), key=_rank)
     if empty:
-        full = [key for key, node in value.items() if key not in empty and node not in (None, "", {}, [])]
+        gone = set(empty)
+        full = [key for key, node in value.items() if key not in gone and node not in (None, "", {}, [])]
         rest = [key for key in full if plain(key) not in META or plain(key) in ENTITY]
         if any(isinstance(value[key], dict) and plain(key) not in META for key in rest):
             return None

@@ -13,7 +13,11 @@ from .faults import value_fault
 from .json_shapes import error_shape, list_shape
 from .lists import list_facts
 from .model import Shape
-from .reading import failed_text, read_text, shape_text, shape_value, step
+from .reading import failed_text, plain_text_shape, read_text, shape_text, shape_value, step
+from .texts import text_facts
+
+MOST_SHAPED = 1_000
+"""More text blocks than this are not looked at one by one, which takes a millisecond each: all are one text."""
 
 
 def read_result(data: bytes, is_error: bool) -> Shape:
@@ -123,6 +127,8 @@ def _shape_texts(texts: Sequence[tuple[int, _Text]]) -> Shape | None:
     rows = _object_blocks([text for _, text in texts])
     if rows is not None:
         return replace(list_shape(list_facts(rows)), source="json_blocks")
+    if len(texts) > MOST_SHAPED:
+        return plain_text_shape(text_facts("\n".join(_head_of(text) for _, text in texts)))
     blocks = tuple((at, step(_shape_of(text), "block", at)) for at, text in texts)
     full = [(at, shape) for at, shape in blocks if shape.kind is not Kind.EMPTY]
     main = next((shape for _, shape in full if shape.kind is not Kind.TEXT), full[0][1] if full else blocks[0][1])
