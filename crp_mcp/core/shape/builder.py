@@ -16,9 +16,10 @@ from .embedded import embedded_start
 from .json_stream import JsonReader
 from .model import Shape
 from .ndjson import looks_like_lines
+from .pyrepr import python_to_json
 from .reading import read_text
 from .results import is_result, read_result, shape_result
-from .streams import BinaryStream, CsvStream, ErrorStream, JsonStream, LinesStream, TextEdges, TextStream
+from .streams import BinaryStream, CsvStream, ErrorStream, JsonStream, LinesStream, PythonStream, TextEdges, TextStream
 
 HEAD = 2_097_152
 """Bytes looked at before anything is decided."""
@@ -85,6 +86,8 @@ def _open_utf8(body: bytes, encoding: Encoding) -> _Stream | None:
     if looks_like_lines(body[:_SNIFF], whole=False):
         return LinesStream(encoding)
     first = body.lstrip(_WHITE)[:1]
+    if first in (b"{", b"[", b"(") and _is_python(body[:_SNIFF]):
+        return PythonStream(encoding)
     if first in (b"{", b"[", b'"'):
         return JsonStream(encoding, 0, "", _long_text)
     start = embedded_start(body[:_SNIFF].decode("utf-8", "ignore"))
@@ -92,6 +95,20 @@ def _open_utf8(body: bytes, encoding: Encoding) -> _Stream | None:
         before = body[:_SNIFF].decode("utf-8", "ignore")[:start]
         return JsonStream(encoding, len(before.encode()), before, _long_text)
     return None
+
+
+def _is_python(head: bytes) -> bool:
+    """A value in Python's spelling, by its beginning: no JSON, and JSON once it is spelled so."""
+    text = head.decode("utf-8", "ignore")
+    as_it_is, spelled = JsonReader(), python_to_json(text)
+    as_it_is.feed(text.encode())
+    as_it_is.finish()
+    if as_it_is.broken is None or spelled is None:
+        return False
+    reader = JsonReader()
+    reader.feed(spelled.encode("utf-8", "surrogatepass"))
+    reader.finish()
+    return reader.cut and reader.found
 
 
 class _LongText:

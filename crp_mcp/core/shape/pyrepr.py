@@ -24,8 +24,8 @@ _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v"
 _MOMENT = re.compile(r"(?:datetime\.)?(?P<kind>datetime|date|time)\((?P<parts>[\d, ]+)(?:, tzinfo=.*)?\)")
 
 
-class _NotPython(Exception):
-    """A word that stands for no value."""
+class NotPython(Exception):
+    """A word that stands for no value: the text is something else."""
 
 
 def python_to_json(text: str) -> str | None:
@@ -37,18 +37,46 @@ def python_to_json(text: str) -> str | None:
         return None
     try:
         return _TOKEN.sub(_spell, text)
-    except _NotPython:
+    except NotPython:
         return None
+
+
+class PythonSpeller:
+    """The same for a text that comes in pieces: feed them, get JSON text as far as it is certain."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+
+    def feed(self, piece: str) -> str:
+        """Certain is what ends with a closed string and what may follow one. Raises NotPython."""
+        text = self._rest + piece
+        out: list[str] = []
+        at = certain = parts = 0
+        for found in _TOKEN.finditer(text):
+            if found.end() == len(text):
+                break
+            out += (text[at : found.start()], _spell(found))
+            at = found.end()
+            if found.lastgroup == "string" and text[at] in ",:]})":
+                certain, parts = at, len(out)
+        self._rest = text[certain:]
+        return "".join(out[:parts])
+
+    def finish(self) -> str:
+        rest, self._rest = self._rest, ""
+        return _TOKEN.sub(_spell, rest)
 
 
 def _spell(found: re.Match[str]) -> str:
     kind = found.lastgroup
     token = found.group()
     if kind == "string":
+        if token[0] == "'" and token[-1] == "'" and len(token) > 1 and '"' not in token and "\\" not in token:
+            return f'"{token[1:-1]}"'
         return _string(token)
     if kind == "word":
         if token not in _WORDS:
-            raise _NotPython(token)
+            raise NotPython(token)
         return _WORDS[token]
     if kind == "key":
         return f'"{token}"'

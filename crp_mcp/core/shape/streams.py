@@ -15,11 +15,14 @@ from .delimited import FOOTER, Dialect, recipe
 from .json_stream import JsonReader
 from .model import Shape
 from .ndjson import LineRows
+from .pyrepr import NotPython, PythonSpeller
 from .reading import cut_shape, plain_text_shape, remarked, shape_value, step
 from .text_tables import TableCollector, named
 from .texts import TextStats
 
 _BLOCK = 262_144
+_SPELLED = 65_536
+"""Characters of a Python value put into JSON at a time."""
 _MOST_PREAMBLE = 1_048_576
 _MOST_AFTER = 4_000
 """Bytes behind a document that may be a remark; with more it is no document but a text."""
@@ -227,6 +230,42 @@ class JsonStream:
         if self._before:
             shape = step(shape, "at", len(self._before))
         return remarked(replace(shape, unwrapped=("prose", *shape.unwrapped)), around)
+
+
+class PythonStream:
+    """Python's spelling of one long value, put into JSON as it comes. Its rows have no place in the payload."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._json = JsonStream(Encoding("utf-8"), 0, "")
+        self._edges = TextEdges(encoding)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._speller: PythonSpeller | None = PythonSpeller()
+        self._pending = ""
+
+    def feed(self, piece: bytes) -> None:
+        self._edges.feed(piece)
+        self._pending += self._decoder.decode(piece)
+        while self._speller is not None and len(self._pending) >= _SPELLED:
+            self._spell(self._speller.feed, self._pending[:_SPELLED])
+            self._pending = self._pending[_SPELLED:]
+
+    def _spell(self, speller: Callable[[str], str], text: str) -> None:
+        try:
+            self._json.feed(speller(text).encode("utf-8", "surrogatepass"))
+        except NotPython:
+            self._speller, self._pending = None, ""
+
+    def finish(self) -> Shape:
+        if self._speller is not None:
+            self._spell(self._speller.feed, self._pending)
+        if self._speller is not None:
+            self._spell(lambda _: self._speller.finish() if self._speller else "", "")
+        if self._speller is None:
+            return self._edges.shape(None)
+        shape = self._json.finish()
+        if shape.kind is Kind.TEXT:
+            return self._edges.shape(None)
+        return step(replace(shape, unwrapped=("python repr", *shape.unwrapped), row_index=()), "python")
 
 
 class TextEdges:
