@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,7 @@ from .files import read_file
 if TYPE_CHECKING:
     from crp_mcp.app.engine import Engine
     from crp_mcp.core.claims import Evidence, Options, Verdict
-    from crp_mcp.core.model import Entry, Scope
-
-LATEST = 50
-"""So many of a conversation's results are evidence, where none is named."""
+    from crp_mcp.core.model import Scope
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +39,14 @@ def run(options: argparse.Namespace) -> int:
     if options.against and (options.ids or options.conversation):
         raise ConfigError("--against holds a text against files; --ids and --conversation are of the store")
     text = _text(options.text)
+    verdicts: Sequence[Verdict]
+    notes: Mapping[str, str] = {}
     if options.against:
         evidence = [_evidence(name) for name in options.against]
         verdicts = check_claims(text, evidence, options=Options(require_citation=options.require_citation))
     else:
-        verdicts = _stored(text, options)
-    _print(verdicts, json=options.json)
+        verdicts, notes = _stored(text, options)
+    _print(verdicts, notes, json=options.json)
     return 1 if any(verdict.outcome == "contradicted" for verdict in verdicts) else 0
 
 
@@ -108,26 +107,21 @@ def _decoded(lines: Iterable[bytes]) -> Iterator[str]:
 # -- store ---------------------------------------------------------------------------------------------------------
 
 
-def _stored(text: str, options: argparse.Namespace) -> list[Verdict]:
-    from crp_mcp.core.claims import Options, check_claims
+def _stored(text: str, options: argparse.Namespace) -> tuple[Sequence[Verdict], Mapping[str, str]]:
+    """Verdicts from stored results, recorded as those of `verify_claims` are; and what is stale, by id."""
+    from crp_mcp.relay.using import Ask
+
+    from .scratch import find
 
     engine = common.engine_of(options)
     try:
-        entries = _entries(engine, options.ids, options.conversation)
-        evidence = [engine.checking.checker().evidence(entry) for entry in entries]
-        return check_claims(text, evidence, options=Options(require_citation=options.require_citation))
+        scope = find(engine, options.ids[0]).scope if options.ids else _conversation(engine, options.conversation)
+        ask = Ask(scope, policy=engine.life.operator)
+        checker = engine.checking.checker()
+        checked = checker.check(ask, text, options.ids, require_citation=options.require_citation)
+        return checked.verdicts, checked.notes
     finally:
         engine.close()
-
-
-def _entries(engine: Engine, ids: Sequence[str] | None, conversation: str | None) -> list[Entry]:
-    """The named results, or those of a conversation, oldest first. Raises NotFound."""
-    from .scratch import find
-
-    if ids:
-        return sorted((find(engine, one) for one in ids), key=lambda entry: entry.created_at)
-    scope = _conversation(engine, conversation)
-    return engine.checking.checker().newest(scope, LATEST)
 
 
 def _conversation(engine: Engine, wanted: str | None) -> Scope:
@@ -145,12 +139,14 @@ def _conversation(engine: Engine, wanted: str | None) -> Scope:
 # -- printing ------------------------------------------------------------------------------------------------------
 
 
-def _print(verdicts: Sequence[Verdict], *, json: bool) -> None:
+def _print(verdicts: Sequence[Verdict], notes: Mapping[str, str], *, json: bool) -> None:
     for verdict in verdicts:
         if json:
             common.print_json(verdict_json(verdict))
         else:
             common.print_text(verdict_line(verdict))
+    for scratch_id, note in notes.items():
+        print(common.visible(f"{scratch_id}: {note}"), file=sys.stderr)
     if not verdicts:
         print("it claims nothing that can be checked", file=sys.stderr)
 

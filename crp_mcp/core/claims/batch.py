@@ -24,11 +24,13 @@ def run_batch(lines: Iterable[str], load: Load, *, options: Options | None = Non
 
 
 def _one(line: str, number: int, load: Load, options: Options | None) -> dict[str, Any]:
+    case: Any = None
     try:
         case = json.loads(line, parse_constant=str)
         text, files = str(case["claim"]), _files(case.get("against"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return _row(None, f"line {number} is not a case: {error}")
+        case_id = case.get("id") if isinstance(case, dict) else None
+        return _row(case_id, f"line {number} is not a case: {error}")
     try:
         evidence = [load(str(f)) for f in files]
     except OSError as error:

@@ -18,6 +18,8 @@ def decode(text: str) -> Any | None:
         return json.loads(text)
     except ValueError:
         pass
+    except RecursionError:
+        return None
     if len(text) > 2_000_000:
         return None
     try:

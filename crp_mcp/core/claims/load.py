@@ -28,6 +28,13 @@ def read_document(
     payload: bytes, *, form: str = "text", is_error: bool = False, shape: Shape | None = None
 ) -> Document:
     """What a payload holds. `form="result"`: it is a whole CallToolResult, as is any text that is one."""
+    try:
+        return _read(payload, form, is_error, shape)
+    except RecursionError:
+        return Document(is_error=is_error)  # nested deeper than can be walked: nothing in it is held against a claim
+
+
+def _read(payload: bytes, form: str, is_error: bool, shape: Shape | None) -> Document:
     value = _json(payload)
     if isinstance(value, dict) and (form == "result" or _is_result(value)):
         return _of_result(value, is_error)
@@ -42,7 +49,7 @@ def _json(payload: bytes) -> Any:
         pass
     try:
         return plain(load_json(payload))
-    except NotJson:
+    except (NotJson, RecursionError):
         return None
 
 
