@@ -121,10 +121,10 @@ def _csv_from(read: Callable[[int, int], bytes], size: int, at: int, shape: Shap
 
 
 def _all_rows(payload: bytes, shape: Shape) -> Iterator[tuple[Cell, ...]]:
-    codec, skip = shape.reader.get("encoding", ("utf-8", 0))
-    body = (
-        payload[skip:].decode(codec, "replace").encode() if codec != "utf-8" else payload.removeprefix(b"\xef\xbb\xbf")
-    )
+    body = payload.removeprefix(b"\xef\xbb\xbf")
+    if "encoding" in shape.reader:
+        codec, skip = shape.reader["encoding"]
+        body = payload[skip:].decode(codec, "replace").encode()
     for step in shape.reader.get("steps", ()):
         body = _enter(body, step)
     if shape.source.startswith("json") or shape.source == "ndjson":
