@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crp_mcp.core.wire.commands import CallOwn, CancelOwn, Capture, Close, Load, Open
-from crp_mcp.core.wire.frame import Cut, Frame, spooled_frame
+from crp_mcp.core.wire.commands import CallOwn, CancelOwn, Capture, Close, Load, Log, Open
+from crp_mcp.core.wire.frame import Cut, Frame, parse_line, spooled_frame
 from crp_mcp.core.wire.link import BACKOFF, LONGEST_HOLD, STEADY_SECONDS
 from crp_mcp.core.wire.requests import LATE_SECONDS
 from crp_mcp.core.wire.stream import LineScan
@@ -292,3 +292,15 @@ def test_odd_parameters_do_no_harm() -> None:
             sent = play.host(b'{"id":1,"method":"%b","params":%b}' % (method, params))
             assert [to for to, _ in sent] == ["s"]
             play.server("s", error(sent[0][1]["id"], -32602))
+
+
+def test_chatter_on_standard_output_is_logged_ever_more_seldom() -> None:
+    """A server that prints without end must not fill the host's log; what it answers in between is still read."""
+    play = greeted(Playbook.in_place())
+    logged = []
+    for _ in range(3_000):
+        logged += [one for one in play.proxy.from_server("s", parse_line(b"y"), 0.0) if isinstance(one, Log)]
+    assert 10 <= len(logged) < 40
+    assert logged[-1].fields["times"] == 2048
+    play.host(request(1, "tools/list"))
+    assert play.server("s", result(1, tools=[]))

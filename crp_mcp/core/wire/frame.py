@@ -138,6 +138,9 @@ class Frame:
 
 def parse_line(line: bytes) -> Frame | Malformed | list[Frame | Malformed]:
     """Read one line (without its end). A list is a JSON-RPC batch, its messages in order."""
+    if line[:1] not in b"{[ \t\xef" and b'"' not in line:
+        # Chatter on standard output, perhaps a great deal of it. It answers nothing: there is no id in it.
+        return Malformed(-32700, "not valid JSON: Expecting value: line 1 column 1 (char 0)", (), True)
     try:
         line = _utf8(line)
         lone = check_sound(line)

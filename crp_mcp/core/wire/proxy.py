@@ -29,6 +29,9 @@ from .questions import Questions
 from .requests import Done, Outcome, same_id
 from .scan import members
 
+NOTED = 16
+"""So many unreadable messages of one sender are logged one by one; then only every power of two."""
+
 
 class Proxy:
     """Base of both. See the module's first lines."""
@@ -45,6 +48,7 @@ class Proxy:
         self._settling: dict[int, Call] = {}
         self._questions = Questions(self.emit, keep_ids=self.keep_ids)
         self._keys = 0
+        self._noise: dict[str, int] = {}
         self._lending = Lending(self.emit, self.answer, self._send_call)
         self._consulting = Consulting(self.emit, self.answer, self._lend_or_send)
 
@@ -112,11 +116,17 @@ class Proxy:
             self.emit(CancelOwn(call.key))
 
     def _unreadable_from_host(self, bad: Malformed) -> None:
-        self.emit(Log("warning", "host_message_unreadable", {"reason": bad.reason}))
+        self._noted("", "host_message_unreadable", {"reason": bad.reason})
         if self._questions.unreadable(bad):
             return
         ident = bad.ids[0] if bad.ids else b"null"
         self.emit(ToHost((error_line(ident, Failure(bad.code, bad.reason)),)))
+
+    def _noted(self, sender: str, event: str, fields: dict[str, object]) -> None:
+        """Log that something was unreadable: the first few times, then ever more seldom. Some servers chatter."""
+        times = self._noise[sender] = self._noise.get(sender, 0) + 1
+        if times <= NOTED or times & (times - 1) == 0:
+            self.emit(Log("warning", event, {**fields, "times": times} if times > NOTED else fields))
 
     # -- events: the servers -------------------------------------------------------------------------------------
 
@@ -149,7 +159,7 @@ class Proxy:
         self.emit(ToHost(frame.forward()))
 
     def _unreadable_from_server(self, link: Link, bad: Malformed, now: float) -> None:
-        self.emit(Log("warning", "server_message_unreadable", {"server": link.name, "reason": bad.reason}))
+        self._noted(link.name, "server_message_unreadable", {"server": link.name, "reason": bad.reason})
         if bad.is_answer:
             link.unreadable(bad.ids, bad.reason, now)
         elif bad.ids:
