@@ -136,7 +136,10 @@ def tables(count: int) -> list[Figure]:
 
 def log(size: int) -> list[Figure]:
     """Full-text search in a log against grep over the same file."""
-    line = "2026-05-01T10:{m:02d}:{s:02d}.{f:03d}Z {level} [worker-{w}] request req-{n} path=/api/v1/orders/{o} took {t} ms\n"
+    line = (
+        "2026-05-01T10:{m:02d}:{s:02d}.{f:03d}Z {level} [worker-{w}] "
+        "request req-{n} path=/api/v1/orders/{o} took {t} ms\n"
+    )
     levels = ("INFO", "INFO", "INFO", "DEBUG", "WARN")
     parts: list[str] = []
     total, n = 0, 0

@@ -31,7 +31,7 @@ def live(db: sqlite3.Connection, scope: Scope, limit: int = 5_000) -> list[Live]
         "AND stale_since IS NULL AND origin = 'capture' ORDER BY seq DESC LIMIT ?",
         (scopes.space_of(db, scope), limit),
     ).fetchall()
-    return [Live(*row[:4], json.loads(row[4])) for row in rows]
+    return [Live(seq, made, server, tool, json.loads(given)) for seq, made, server, tool, given in rows]
 
 
 def make_stale(db: sqlite3.Connection, seqs: Sequence[int], at: float, why: str) -> None:

@@ -90,8 +90,8 @@ class Ends:
         if kind is not None and low is None:
             low, high = self._text_low, self._text_high
         elif kind in ("int", "float"):
-            low = min(low, self._text_low, key=_value)  # type: ignore[type-var]
-            high = max(high, self._text_high, key=_value)  # type: ignore[type-var]
+            low = min((end for end in (low, self._text_low) if end is not None), key=_value)
+            high = max((end for end in (high, self._text_high) if end is not None), key=_value)
         return (low[1], high[1]) if low is not None and high is not None else (None, None)
 
 
