@@ -1,7 +1,8 @@
-"""Dies by kill -9 at every SQL statement of a capture or a purge: `python -m tests.relay.crasher MODE BASE TARGET`.
+"""Dies by kill -9 at every SQL statement of a capture or a purge, from its first write on.
 
-For each statement a copy of the store in BASE is made below TARGET, and a fork of this process works on it until that
-statement begins. MODE `timed` kills by the clock instead, in the middle of whatever goes on. Prints how many died.
+`python -m tests.relay.crasher MODE BASE TARGET`, MODE `capture`, `purge` or `timed`. For each statement a copy of the store in BASE is made
+below TARGET, and a fork of this process works on it until that statement begins; `timed` kills by the clock instead,
+in the middle of whatever goes on. Prints how many died.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def work(mode: str, engine: Engine) -> None:
     if mode == "purge":
         purge(engine)
     elif mode == "capture":
-        capture(engine, "captured " + "text " * 1_000)
+        capture(engine, "captured " + "text " * 300)  # few enough bytes to need no token counter in every fork
     else:
         for number in itertools.count():
             capture(engine, f"{NEEDLE} {number}")
@@ -60,11 +61,13 @@ def work(mode: str, engine: Engine) -> None:
 
 
 def die_at(engine: Engine, statement: int) -> None:
-    """Kill this process when the thread's connection begins its statement of that number."""
-    count = itertools.count(1)
+    """Kill this process when its statement of that number begins, counted from the first that may write."""
+    count, begun = itertools.count(1), False
 
-    def traced(_: str) -> None:
-        if next(count) == statement:
+    def traced(sql: str) -> None:
+        nonlocal begun
+        begun = begun or sql.startswith("BEGIN")
+        if begun and next(count) == statement:
             os.kill(os.getpid(), signal.SIGKILL)
 
     engine.store._connections.get().set_trace_callback(traced)
