@@ -5,6 +5,8 @@ Knows nothing of what the headers mean. Linear in the size of a frame.
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +17,7 @@ _LENGTHS = struct.Struct(">II")
 MAX_HEADER = 64 * 1024 * 1024
 MAX_BLOB = 1 << 30
 PREFIX = _LENGTHS.size
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadFrame(Exception):
@@ -22,8 +25,12 @@ class BadFrame(Exception):
 
 
 def encode_frame(header: Mapping[str, Any], blob: bytes = b"") -> tuple[bytes, bytes]:
-    """One frame as two buffers, so that a large blob is not copied."""
-    head = orjson.dumps(header)
+    """One frame as two buffers, so that a large blob is not copied. Lone surrogates become U+FFFD."""
+    try:
+        head = orjson.dumps(header)
+    except TypeError:
+        # What hosts may send and the fast writer refuses: lone surrogates, whole numbers beyond 64 bits.
+        head = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(header, ensure_ascii=False)).encode()
     return _LENGTHS.pack(len(head), len(blob)) + head, blob
 
 
