@@ -228,8 +228,13 @@ class ExactSum(list[Any]):
             total = sum(numbers)
             return total if -(2**63) <= total < 2**63 else str(total)
         try:
-            return float(f"{math.fsum(numbers):.15g}")
-        except OverflowError:
+            total = math.fsum(numbers)
+            largest = max(abs(total), *map(abs, numbers), 1e-300)
+            # What decimals lose as doubles is relative to the largest of them, also where they cancel out, and grows
+            # with the root of their number.
+            count = min(len(numbers), 4 * math.sqrt(len(numbers)))
+            return round(total, math.floor(-math.log10(count * largest * 2.0**-52)))
+        except (OverflowError, ValueError):
             return sum(float(value) for value in numbers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -39,7 +40,7 @@ class _Child:
         )
         self.fresh = True
 
-    def ask(self, request: Mapping[str, Any], feed: Iterable[bytes], seconds: float) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, Any], feed: Iterable[bytes] | None, seconds: float) -> dict[str, Any]:
         """Send, wait, read. Raises Stopped after killing the process."""
         late = threading.Event()
 
@@ -51,17 +52,10 @@ class _Child:
         try:
             if self.fresh:
                 self._hello(expire)
-            timer = _timer(seconds + GRACE, expire)
-            try:
-                self._send(json.dumps(request).encode())
-                for piece in feed:
-                    if piece:
-                        self._send(piece)
-                if request.get("op") == "grep":
-                    self._send(b"")
-                body = self._receive()
-            finally:
-                timer.cancel()
+            if feed is None and hasattr(select, "poll"):
+                body = self._ask_polling(request, seconds + GRACE, expire)
+            else:
+                body = self._ask_timed(request, feed or (), seconds + GRACE, expire)
         except ConnectionError:
             pass  # it died, or was killed: there is no body
         if body is None:
@@ -69,6 +63,33 @@ class _Child:
             raise Stopped("late" if late.is_set() else "died")
         reply: dict[str, Any] = json.loads(body)
         return reply
+
+    def _ask_polling(self, request: Mapping[str, Any], seconds: float, expire: Callable[[], None]) -> bytes | None:
+        """Send and wait without a thread that watches: a small request never blocks, and the answer can be polled."""
+        assert self.process.stdout is not None
+        self._send(json.dumps(request).encode())
+        poll = select.poll()
+        poll.register(self.process.stdout.fileno(), select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            expire()
+            return None
+        return self._receive()
+
+    def _ask_timed(
+        self, request: Mapping[str, Any], feed: Iterable[bytes], seconds: float, expire: Callable[[], None]
+    ) -> bytes | None:
+        """Send a request and a text of any length; writing may block, so a timer watches."""
+        timer = _timer(seconds, expire)
+        try:
+            self._send(json.dumps(request).encode())
+            for piece in feed:
+                if piece:
+                    self._send(piece)
+            if request.get("op") == "grep":
+                self._send(b"")
+            return self._receive()
+        finally:
+            timer.cancel()
 
     def _hello(self, expire: Callable[[], None]) -> None:
         """Wait for a new process to be there, outside of the request's time."""
@@ -129,7 +150,7 @@ class Sandbox:
         self._turns = threading.BoundedSemaphore(most)
         self._closed = False
 
-    def ask(self, request: Mapping[str, Any], *, seconds: float, feed: Iterable[bytes] = ()) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, Any], *, seconds: float, feed: Iterable[bytes] | None = None) -> dict[str, Any]:
         """The reply to one request.
 
         Raises:
