@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from crp_mcp.app.settings import Settings, load_settings
 
+from .visible import visible as visible
+
 if TYPE_CHECKING:
     from crp_mcp.app.engine import Engine
 
@@ -45,8 +47,3 @@ def print_json(value: Any) -> None:
 def print_text(text: str) -> None:
     """Text for a person: control characters that could drive a terminal are made visible."""
     sys.stdout.write(visible(text) + "\n")
-
-
-def visible(text: str) -> str:
-    """Text with terminal controls replaced; newlines and tabs stay."""
-    return "".join(ch if ch.isprintable() or ch in "\n\t" else "\N{REPLACEMENT CHARACTER}" for ch in text)

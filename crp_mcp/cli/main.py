@@ -6,9 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from crp_mcp import __version__
 from crp_mcp.errors import CrpError
+
+from .visible import complain, visible
 
 COMMANDS = {
     "serve": "stand between a host and its MCP servers (what a host's configuration starts)",
@@ -29,21 +32,26 @@ COMMANDS = {
 USAGE = 2
 
 
+class Parser(argparse.ArgumentParser):
+    """Repeats what it refuses in a form that drives no terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code. Errors are a sentence on stderr, never a traceback."""
     if not arguments or arguments[0] not in COMMANDS:
         return _other(arguments)
     name = arguments[0]
     module = import_module(f"crp_mcp.cli.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"crp-mcp {name}", description=COMMANDS[name][:1].upper() + COMMANDS[name][1:]
-    )
+    parser = Parser(prog=f"crp-mcp {name}", description=COMMANDS[name][:1].upper() + COMMANDS[name][1:])
     module.add(parser)
     try:
         options = parser.parse_args(arguments[1:])
         return int(module.run(options))
     except CrpError as error:
-        print(f"crp-mcp: {error}", file=sys.stderr)
+        complain(str(error))
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -53,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _other(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="crp-mcp",
         description="A relay between an MCP host and its servers: floods become summaries, nothing is lost.",
         epilog="commands:\n" + "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items()),

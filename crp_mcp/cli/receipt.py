@@ -14,6 +14,7 @@ from crp_mcp.errors import BadRequest, CrpError, NotFound, Rejected
 
 from . import common
 from .files import public_keys_of, read_file
+from .visible import complain
 
 if TYPE_CHECKING:
     from crp_mcp.app.engine import Engine
@@ -61,7 +62,7 @@ def _show(engine: Engine, options: argparse.Namespace) -> int:
         engine.receipts.verify(found.body, scope=engine.settings.scope(), leaves=found.leaves or None)
     except Rejected as refusal:
         reason = refusal.code
-        print(f"crp-mcp: this receipt is not valid: {refusal}", file=sys.stderr)
+        complain(f"this receipt is not valid: {refusal}")
     leaves = [leaf.decode() for leaf in found.leaves]
     if options.json:
         receipt = json.loads(found.body)
@@ -202,4 +203,4 @@ def _record(engine: Engine | None, body: bytes, reason: str) -> None:
     try:
         engine.receipts.refuse(body, reason, engine.settings.scope())
     except CrpError as error:
-        print(f"crp-mcp: the refusal could not be recorded: {error}", file=sys.stderr)
+        complain(f"the refusal could not be recorded: {error}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import common
+from .visible import complain
 
 if TYPE_CHECKING:
     from crp_mcp.core.model import ToolPolicy
@@ -109,7 +110,7 @@ def print_report(report: dict[str, Any], *, many: bool) -> None:
     if many:
         common.print_text(f"== {report['file']}")
     if "error" in report:
-        print(f"crp-mcp: {report['file']}: {report['error']}", file=sys.stderr)
+        complain(f"{report['file']}: {report['error']}")
         return
     common.print_text(report["summary"])
     what = "the host would get it untouched" if report["inline"] else "the host would get the summary"

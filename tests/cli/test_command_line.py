@@ -106,6 +106,27 @@ def test_summarise_takes_standard_input_and_a_tools_policy(tmp_path: Path) -> No
     assert one["summary_tokens"] <= 60
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["summarise", "no\x1b[31mfile"],
+        ["summarise", "x", "--tool", "no\x1b]0;colon\x07"],
+        ["scratch", "list", "more\x1b[2J"],
+        ["scratch", "get", "no\x1bid", "--store", "no\x1bstore"],
+        ["receipt", "verify", "no\u202efile\x1b"],
+        ["\x1b[31m"],
+    ],
+    ids=repr,
+)
+def test_what_is_refused_drives_no_terminal(arguments: list[str]) -> None:
+    """Names of files and arguments are anybody's: their controls reach neither stream as they are."""
+    done = crp(*arguments, check=None)
+    assert done.returncode in (1, 2)
+    said = (done.stdout + done.stderr).decode()
+    assert said.strip()
+    assert all(letter.isprintable() or letter in "\r\n\t" for letter in said)
+
+
 def test_a_wrong_tool_name_is_explained() -> None:
     """--tool wants SERVER:NAME."""
     done = crp("summarise", "--tool", "orders", "-", check=1)
