@@ -18,6 +18,8 @@ _WITH_VALUE = frozenset({
     "-e", "--env", "-v", "--volume", "--mount", "--name", "--network", "--env-file", "-p", "--package", "--from",
     "--with", "-w", "--directory",
 })  # fmt: skip
+_SHELLS = frozenset({"sh", "bash", "zsh"})
+_SCRIPT = frozenset({"-c", "-lc", "-ic", "-ec", "--command", "--eval"})
 
 
 def derived_name(command: Sequence[str]) -> str:
@@ -29,17 +31,31 @@ def derived_name(command: Sequence[str]) -> str:
     program = _plain(command[0]) if command else ""
     if not _is_launcher(program):
         return program or "server"
+    launcher = program
     arguments = iter(command[1:])
     for argument in arguments:
+        if argument in _SCRIPT:
+            # A script may hold anything, secrets too: at most the program it ends with is named.
+            return derived_name(_last_command(next(arguments, ""))) if launcher in _SHELLS else program
         if argument in ("-m", "--module"):
             return _plain(next(arguments, program).replace(".", "-"))
         if argument in _WITH_VALUE:
             value = next(arguments, "")
             if argument in ("--from", "--package", "-p"):
                 return _package(value) or program
-        elif not (argument.startswith("-") or argument in _WORDS or _is_launcher(_plain(argument)) or "=" in argument):
+        elif _is_launcher(_plain(argument)):
+            launcher = _plain(argument)
+        elif not (argument.startswith("-") or argument in _WORDS or "=" in argument):
             return _package(argument) or program
     return program
+
+
+def _last_command(script: str) -> list[str]:
+    """Words of the last simple command of a shell script, without variables set before it."""
+    words = re.split(r"&&|[|;&\n]+", script.strip(" \t\n;&"))[-1].split()
+    while words and ("=" in words[0] or words[0] == "exec"):
+        del words[0]
+    return [word.strip("'\"") for word in words]
 
 
 def _is_launcher(program: str) -> bool:

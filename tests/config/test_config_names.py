@@ -36,6 +36,22 @@ def test_a_name_out_of_a_command_line(command: str, name: str):
     assert derived_name(command.split()) == name
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["sh", "-c", "TOKEN=s3cret exec mcp-redis --password s3cret"], "mcp-redis"),
+        (["bash", "-lc", "cd /s3cret && uvx mcp-server-git --key s3cret"], "mcp-server-git"),
+        (["sh", "-c", "server s3cret"], "server"),
+        (["sh", "-c", ""], "server"),
+        (["python3", "-c", "run('s3cret')"], "python3"),
+        (["env", "KEY=s3cret", "sh", "-c", "'mcp-x' s3cret"], "mcp-x"),
+    ],
+)
+def test_nothing_else_of_a_script_gets_into_the_name(command: list[str], name: str):
+    """Names stand in logs, errors and the store; a script on the command line may hold secrets."""
+    assert derived_name(command) == name
+
+
 @given(st.lists(st.text(max_size=12), max_size=6))
 def test_any_command_line_gives_some_text(command: list[str]):
     """Whatever the command line is, there is an answer."""
