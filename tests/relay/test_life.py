@@ -138,7 +138,7 @@ def test_a_phrase_never_reaches_into_another_conversation(at: Bench) -> None:
     [
         ("Save that query result.", None),
         ('Please keep those rows as "q3"', "q3"),
-        ("use that value going forward", None),
+        ("use those rows from now on", None),
     ],
 )
 def test_a_users_words_pin_what_they_refer_to(at: Bench, said: str, name: str | None) -> None:
