@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -75,8 +76,7 @@ def make_private(path: Path) -> None:
     try:
         if not path.parent.is_dir():
             _make_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        os.close(descriptor)
+        _make_file(path)
         if stat.S_IMODE(path.stat().st_mode) != 0o600:
             path.chmod(0o600)
     except OSError as error:
@@ -84,6 +84,17 @@ def make_private(path: Path) -> None:
             f"store {path}: cannot be made or written ({error.strerror}): make its folder writable, "
             "or choose another with --store"
         ) from error
+
+
+def _make_file(path: Path) -> None:
+    """Make the file if it is not there. One that is there is never opened here: closing it would drop the POSIX locks
+    that SQLite holds on it anywhere else in this process.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except FileExistsError:
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path)) from None
 
 
 def _make_folder(folder: Path) -> None:
