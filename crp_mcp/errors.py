@@ -3,7 +3,8 @@
 CrpError
 ├── ConfigError        CONFIG      a config, registry or command-line value is wrong: says where and what to do
 ├── StoreError         STORE       the store cannot be used (corrupt, foreign, newer schema, full, not writable)
-│   └── StoreBusy      STORE_BUSY  another process held the write lock past the time limit
+│   ├── StoreBusy      STORE_BUSY  another process held the write lock past the time limit
+│   └── StoreGone      STORE_GONE  the file was deleted or replaced while it was open
 ├── KeyringError          KEY         the signing key is missing where it must exist, unreadable or malformed
 ├── NotFound           NOT_FOUND   an id, name, resource or tool that does not exist (or no longer does)
 ├── BadRequest         BAD_REQUEST an argument of one of our own tools is wrong: names it and what is allowed
@@ -37,6 +38,10 @@ class StoreError(CrpError):
 
 class StoreBusy(StoreError):
     code = "STORE_BUSY"
+
+
+class StoreGone(StoreError):
+    code = "STORE_GONE"
 
 
 class KeyringError(CrpError):

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from crp_mcp.errors import CrpError
+from crp_mcp.errors import CrpError, StoreGone
 from crp_mcp.log import log
 from crp_mcp.relay.frames import BadFrame, encode_frame, read_frame
 
@@ -71,7 +71,7 @@ class Worker:
     def _answer(self, header: dict[str, Any], blob: bytes) -> None:
         number, follow_up = header.get("id"), None
         try:
-            reply, out, follow_up = self._opened().handle(header, blob)
+            reply, out, follow_up = self._handled(header, blob)
             reply = {**reply, "id": number, "ok": True}
         except CrpError as error:
             reply, out = {"id": number, "ok": False, "code": error.code, "message": str(error)}, b""
@@ -84,6 +84,18 @@ class Worker:
         if header.get("spool"):
             self._large.submit(give_back)
         self._upkeep()
+
+    def _handled(self, header: dict[str, Any], blob: bytes) -> Any:
+        """Whoever deletes the store's folder while a host runs wants it empty, not what comes after lost."""
+        engine = self._opened()
+        try:
+            return engine.handle(header, blob)
+        except StoreGone as gone:
+            log("warning", "store_gone", reason=str(gone))
+            with self._open_lock:
+                if self._engine is engine:
+                    self._engine = None
+            return self._opened().handle(header, blob)
 
     def _opened(self) -> Any:
         if self._engine is None:

@@ -5,6 +5,7 @@ Knows SQLite and files; of the tables it knows only that `schema.migrate` makes 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 import threading
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from crp_mcp.errors import StoreBusy, StoreError
+from crp_mcp.errors import StoreBusy, StoreError, StoreGone
 from crp_mcp.store import place, schema
 from crp_mcp.store.faults import named
 
@@ -181,6 +182,15 @@ class _Slot:
         self.db.close()
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file this is, whatever it is called; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class Connections:
     """One connection for each thread that asks; all closed together."""
 
@@ -191,9 +201,19 @@ class Connections:
         self._slots: weakref.WeakSet[_Slot] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._closed = False
+        self._file: tuple[int, int] | None = None
 
     def get(self) -> sqlite3.Connection:
-        """Return this thread's connection, opened on first use."""
+        """Return this thread's connection, opened on first use.
+
+        Raises:
+            StoreGone: the file was deleted or replaced: what is written to an open one would be lost with it.
+        """
+        file = _identity(self.path)
+        if self._file is None:
+            self._file = file
+        elif file != self._file and not self._closed:
+            raise StoreGone(f"store {self.path}: it was deleted or replaced while it was open")
         slot: _Slot | None = getattr(self._local, "slot", None)
         if slot is None or self._closed:
             if self._closed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,6 +54,32 @@ def run(work: Callable[[Port], Awaitable[Any]], folder: Path) -> Any:
             return await work(made)
 
     return asyncio.run(inside())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be deleted on Windows")
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_store_deleted_while_it_is_open_is_made_afresh(tmp_path: Path, what: str) -> None:
+    """Every id that is shown can be read: nothing is written to a file that no longer has a name."""
+
+    def delete() -> None:
+        folder = Path(settings(tmp_path).store)
+        if what == "folder":
+            shutil.rmtree(folder)
+        else:
+            for file in folder.glob("scratch.db*"):
+                file.unlink()
+
+    async def work(made: Port) -> None:
+        assert await made.capture(captured(), raw(FLOOD)) is not None
+        delete()
+        for _ in range(2):
+            answer = await made.capture(captured(), raw(FLOOD))
+            assert answer is not None
+            shown = json.loads(answer)["_meta"]["dev.crp/scratch_id"]
+            page = await made.call_tool("scratch_get", {"scratch_id": shown, "view": "rows", "offset": 1999}, {}, True)
+            assert page["content"][1]["text"] == "n,word\n1999,word 1999\n"
+
+    run(work, tmp_path)
 
 
 def test_a_flood_is_captured_by_the_worker_and_read_back_through_it(tmp_path: Path) -> None:
