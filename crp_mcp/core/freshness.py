@@ -54,8 +54,13 @@ def warning(entry: Entry, now: float) -> str:
 def needed(entry: Entry, now: float) -> str:
     """What to say in place of an entry that is left out: what to call for fresh data."""
     age = age_text(now - entry.created_at)
-    arguments = ", ".join(f"{key}={_short(value)}" for key, value in sorted(entry.tool_call_args.items())[:12])
-    return f"{entry.scratch_id} is stale ({age} old) and left out; fresh data needed: {entry.tool_name}({arguments})"
+    call = call_text(entry.tool_name, entry.tool_call_args)
+    return f"{entry.scratch_id} is stale ({age} old) and left out; fresh data needed: {call}"
+
+
+def call_text(tool: str, arguments: Mapping[str, Any]) -> str:
+    """A call for a reader: `read_rows(n=3, table='orders')`, long values cut."""
+    return f"{tool}({', '.join(f'{key}={_short(value)}' for key, value in sorted(arguments.items())[:12])})"
 
 
 def _short(value: Any) -> str:

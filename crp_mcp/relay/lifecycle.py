@@ -97,14 +97,14 @@ class Lifecycle:
 
     def _doubt(self, entry: Entry) -> None:
         """The same call gave another value than before: what was made from that is in doubt."""
-        before = self.store.ask(changes.revisions, entry.scope, entry.scratch_id)
-        if not before or before[0].provenance_hash == entry.provenance_hash:
+        before: tuple[str, str] | None = self.store.ask(changes.before, entry.scope, entry.scratch_id)
+        if before is None or before[1] == entry.provenance_hash:
             return
-        old, why = before[0], f"its source {before[0].scratch_id} was read again as {entry.scratch_id} and differs"
+        old, why = before[0], f"its source {before[0]} was read again as {entry.scratch_id} and differs"
 
         def change(db: sqlite3.Connection) -> None:
-            changes.flag_facts(db, entry.scope, old.scratch_id, why)
-            changes.make_stale(db, changes.built_on(db, entry.scope, old.scratch_id), self.now(), why)
+            changes.flag_facts(db, entry.scope, old, why)
+            changes.make_stale(db, changes.built_on(db, entry.scope, old), self.now(), why)
 
         self._change(entry.scope, change)
 

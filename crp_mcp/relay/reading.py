@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crp_mcp.core.ages import age_text, iso_time
-from crp_mcp.core.freshness import is_current, warning
+from crp_mcp.core.freshness import call_text, is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
 from crp_mcp.core.shape import rows_at, shape_from_json
 from crp_mcp.core.shape.model import Shape
@@ -173,7 +173,8 @@ class Reader:
 def gone_text(stub: Stub) -> str:
     """What to say of an entry that is gone."""
     was = f"{stub.rows} rows of {stub.tool_name}" if stub.rows is not None else f"a result of {stub.tool_name}"
-    again = "" if stub.why == "purged" else f"; call {stub.tool_name} again for current data"
+    call = call_text(stub.tool_name, stub.tool_call_args or {})
+    again = "" if stub.why == "purged" else f"; call {call} again for current data"
     return (
         f"{stub.scratch_id} was {was}, captured {iso_time(stub.created_at)}, {stub.why} {iso_time(stub.gone_at)}{again}"
     )

@@ -64,14 +64,15 @@ class Turns:
     def of_call(self, scope: Scope, meta: Mapping[str, Any]) -> int:
         """The turn a call is part of, made where it is new. Raises BadRequest for a declared one that is no number."""
         declared = meta.get(TURN_KEY)
-        last: Turn | None = self.store.ask(rows.last, scope)
+        found: tuple[Turn, float] | None = self.store.ask(rows.at_hand, scope)
+        last, active = found or (None, 0.0)
         if declared is not None:
             if isinstance(declared, bool) or not isinstance(declared, int) or not 0 < declared < MAX_TURN:
                 raise BadRequest(f"{TURN_KEY} must be a whole number from 1 on")
             if last is not None and last.number == declared and last.declared:
                 return declared
             return self._begin(scope, number=declared, declared=True).number
-        if last is not None and (last.declared or self.now() - self._active(scope, last) < GAP_SECONDS):
+        if last is not None and (last.declared or self.now() - active < GAP_SECONDS):
             return last.number
         return self._begin(scope, declared=False).number
 
@@ -90,9 +91,6 @@ class Turns:
             nothing_sealed, lambda db: rows.refer(db, scope, entry.scratch_id, turn, how, now), scope
         )
         return self.store.ask(rows.declared_references, scope, entry.scratch_id) if new else ()
-
-    def _active(self, scope: Scope, last: Turn) -> float:
-        return max(last.at, self.store.ask(rows.last_used, scope))
 
     def _begin(self, scope: Scope, *, declared: bool, role: str = "unknown", **more: Any) -> Turn:
         now = self.now()

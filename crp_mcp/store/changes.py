@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.store import entries, scopes
+from crp_mcp.store.ids import number_of
 
 
 class Live(NamedTuple):
@@ -64,6 +65,17 @@ def revisions(db: sqlite3.Connection, scope: Scope, scratch_id: str) -> list[Ent
         (found[0],),
     ).fetchall()
     return [entry for row in rows if (entry := entries.by_seq(db, row[0])) is not None]
+
+
+def before(db: sqlite3.Connection, scope: Scope, scratch_id: str) -> tuple[str, str] | None:
+    """Return id and provenance hash of the result that the same call gave last; asked after every capture."""
+    row = db.execute(
+        "SELECT o.scratch_id, o.provenance_hash FROM entry n JOIN entry o ON o.space_id = n.space_id "
+        "AND o.call_hash = n.call_hash AND o.seq < n.seq WHERE n.space_id = ? AND n.number = ? "
+        "AND o.call_hash IS NOT NULL ORDER BY o.seq DESC LIMIT 1",
+        (scopes.space_of(db, scope), number_of(scratch_id)),
+    ).fetchone()
+    return (row[0], row[1]) if row else None
 
 
 def newest_of_call(db: sqlite3.Connection, scope: Scope, call_hash: bytes) -> Entry | None:

@@ -24,11 +24,18 @@ def last(db: sqlite3.Connection, scope: Scope) -> Turn | None:
     return _turn_of(row) if row else None
 
 
-def last_used(db: sqlite3.Connection, scope: Scope) -> float:
-    """Return when the conversation was last captured in; 0 where it never was."""
+def at_hand(db: sqlite3.Connection, scope: Scope) -> tuple[Turn, float] | None:
+    """Return the newest turn, and when the conversation was last active; None where it has no turn yet."""
     place = scopes.conversation_of(db, scope)
-    row = place and db.execute("SELECT last_used_at FROM tally WHERE id = ?", (place.conversation,)).fetchone()
-    return float(row[0]) if row else 0.0
+    row = (
+        place
+        and db.execute(
+            "SELECT number, role, at, declared, text, decision, y.last_used_at FROM turn JOIN tally y "
+            "ON y.id = turn.conversation_id WHERE conversation_id = ? ORDER BY number DESC LIMIT 1",
+            (place.conversation,),
+        ).fetchone()
+    )
+    return (_turn_of(row[:6]), max(row[2], row[6])) if row else None
 
 
 def begin(

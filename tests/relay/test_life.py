@@ -349,7 +349,7 @@ def test_the_oldest_unreferenced_entries_make_room_and_say_what_they_were(tmp_pa
         said = line(at.ask("scratch_get", scratch_id=gone))
         assert "was 3 rows of read_rows" in said
         assert "evicted" in said
-        assert "call read_rows again" in said
+        assert "call read_rows(n=3) again" in said
         assert at.events("EVICTED") == [{"scratch_id": gone, "reason": "budget"}]
 
 
@@ -480,6 +480,8 @@ def test_pages_of_one_listing_are_one_stream(at: Bench) -> None:
     other = at.host_call("fetch", rows(3), {"of": "y", "cursor": "p2"})
     assert len({at.entry(one).stream_id for one in (first, second, third)}) == 1
     assert at.entry(other).stream_id != at.entry(first).stream_id
+    listed = at.ask("scratch_list", stream=at.entry(first).stream_id)
+    assert [line.split(" ")[0] for line in texts(listed)[1].splitlines()] == [third, second, first]
 
 
 def test_headers_are_exact(at: Bench) -> None:

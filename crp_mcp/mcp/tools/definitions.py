@@ -59,6 +59,7 @@ SCRATCH_LIST: dict[str, Any] = {
             "tool": {"type": "string"},
             "kind": {"type": "string"},
             "pinned": {"type": "boolean"},
+            "stream": {"type": "string"},
             "cursor": {"type": "string"},
             "limit": _INT,
         },

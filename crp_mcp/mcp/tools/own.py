@@ -266,13 +266,16 @@ class OwnTools:
         tool = given.text("tool")
         kind = given.text("kind")
         pinned = given.flag("pinned")
+        stream = given.text("stream")
         cursor = given.text("cursor")
         limit = given.whole("limit", LIST_LIMIT, low=1, high=LIST_MOST)
         given.done()
-        filters = Filters(kind=kind_of(kind), tool=tool, pinned=pinned)
+        filters = Filters(kind=kind_of(kind), tool=tool, pinned=pinned, stream_id=stream)
         page = self.reader.store.list(scope, filters=filters, cursor=cursor, limit=limit)
         if not page.entries:
-            return answer("no stored results match" if tool or kind or pinned is not None else "nothing is stored yet")
+            return answer(
+                "no stored results match" if tool or kind or stream or pinned is not None else "nothing is stored yet"
+            )
         seen = self.reader.visible(scope, page.entries)
         lines = "\n".join(
             self.list_line(entry)
