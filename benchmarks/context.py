@@ -28,7 +28,7 @@ from crp_mcp.tokens import open_counter
 from crp_mcp.workspace.corpus import open_workspace
 
 SDISTS = Path(__file__).resolve().parents[1] / ".tools" / "sdists"
-REPORTED = (("click", "8.1.8", "8.2.0"), ("werkzeug", "2.2.3", "2.3.0"))
+REPORTED = (("click", "8.0.4", "8.2.0"), ("werkzeug", "2.1.2", "2.3.0"))
 BUDGETS = (2_000, 4_000, 8_000)
 QUESTIONS = 20
 """Of each package, the first ones of its change log."""

@@ -123,7 +123,14 @@ class Graph:
     def called_by(self, number: int) -> list[int]:
         _, one = self._must(number)
         wanted = self._tree.callers.get(one.name, ()) if one.path else ()
-        return [n for n in self._alive(wanted) if n != number and number in self.calls(n)][:STEPS_MOST]
+        return [n for n in self._alive(wanted) if n != number and self._leads(n, number, one.name)][:STEPS_MOST]
+
+    def _leads(self, caller: int, number: int, name: str) -> bool:
+        """Whether one of a caller's calls of that name means this definition."""
+        source, one = self._must(caller)
+        return any(
+            self._target(caller, source, said) == number for said in one.calls if said.rpartition(".")[2] == name
+        )
 
     def subclasses(self, number: int) -> list[int]:
         _, one = self._must(number)
@@ -149,7 +156,13 @@ class Graph:
         return list(found)[:STEPS_MOST]
 
     def _target(self, number: int, source: Source, name: str) -> int | None:
-        """The definition a name means where it stands; None where that is not known."""
+        """The definition a name means where it stands; None where that is not known. Remembered until files change."""
+        key, known = (number, name), self._tree.targets
+        if key not in known:
+            known[key] = self._look_up(number, source, name)
+        return known[key]
+
+    def _look_up(self, number: int, source: Source, name: str) -> int | None:
         first, _, rest = name.partition(".")
         if first in ("self", "cls") and rest:
             return self._method(number, rest.partition(".")[0]) if "." not in rest else self._only_method(rest)
@@ -162,10 +175,8 @@ class Graph:
         return self._only_method(name) if rest else None
 
     def _within(self, source: Source, path: str) -> int | None:
-        for at, one in enumerate(source.parsed.definitions):
-            if one.path == path:
-                return source.numbers[0] + at
-        return None
+        at = source.paths.get(path)
+        return None if at is None else source.numbers[0] + at
 
     def _method(self, number: int, name: str) -> int | None:
         """A method of the class around a definition, or of its bases."""
@@ -188,8 +199,12 @@ class Graph:
     def _only_method(self, name: str) -> int | None:
         """The one method of that name in the tree, where there is just one."""
         last = name.rpartition(".")[2]
-        found = [n for n in self._alive(self._tree.by_name.get(last, ())) if self._must(n)[1].kind == "function"]
-        return found[0] if len(found) == 1 and "." in self._must(found[0])[1].path else None
+        known = self._tree.lone_methods
+        if last not in known:
+            named = [n for n in self._tree.by_name.get(last, ()) if self._tree.definitions[n] is not None]
+            found = [n for n in named if self._must(n)[1].kind == "function"][:2]
+            known[last] = found[0] if len(found) == 1 and "." in self._must(found[0])[1].path else None
+        return known[last]
 
     def _module(self, dotted: str) -> int | None:
         for number in self._tree.by_name.get(dotted, ()):

@@ -37,6 +37,8 @@ class Source:
     """Dotted name of a Python module; the path of any other file."""
     parsed: Parsed
     numbers: range
+    paths: Mapping[str, int]
+    """Dotted path within the file → place in `parsed.definitions`, the first of that path."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,9 @@ class Tree:
     users: dict[str, list[int]] = field(default_factory=dict)
     """Last part of an imported module's or a base's name → who imports or inherits it."""
     words: Bm25 = field(default_factory=Bm25)
+    targets: dict[tuple[int, str], int | None] = field(default_factory=dict)
+    """What names were found to mean; forgotten whenever a file changed."""
+    lone_methods: dict[str, int | None] = field(default_factory=dict)
     parsed_files: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
     _skipped: dict[tuple[str, str], File] = field(default_factory=dict)
@@ -65,12 +70,15 @@ class Tree:
             for root in self.roots:
                 for file in walk(root, self._endings()):
                     there[(str(root), file.path)] = file
-            for key in [key for key in self.sources if key not in there or self.sources[key].file != there[key]]:
+            gone = [key for key in self.sources if key not in there or self.sources[key].file != there[key]]
+            for key in gone:
                 self._remove(key)
             if len(self.words.gone) > REBUILD_SHARE * max(1_000, len(self.words)):
                 self._start_over()
             changed = [key for key, file in there.items() if key not in self.sources and self._skipped.get(key) != file]
-            if changed:
+            if changed or gone:
+                self.targets.clear()
+                self.lone_methods.clear()
                 self._read([(key, there[key]) for key in changed])
             return len(changed)
 
@@ -108,7 +116,8 @@ class Tree:
         self.parsed_files += 1
         module = module_name(file) if ending in (".py", ".pyi") else file.path
         first = len(self.definitions)
-        source = Source(file, module, parsed, range(first, first + len(parsed.definitions)))
+        paths = {one.path: at for at, one in reversed([*enumerate(parsed.definitions)])}
+        source = Source(file, module, parsed, range(first, first + len(parsed.definitions)), paths)
         self.sources[key] = source
         texts = own_texts(text, parsed.definitions)
         for number, (one, own) in enumerate(zip(parsed.definitions, texts, strict=True), start=first):
