@@ -149,3 +149,32 @@ def test_opening_a_workspace_reads_nothing(tree: Path) -> None:
     made = open_workspace([tree, tree / "missing"])
     assert made.tree.parsed_files == 0
     assert len(made.tree.roots) == 1
+
+
+def test_the_reference_example_is_answered_from_a_package(tree: Path) -> None:
+    """The reference's own request, asked of a package with an AuthManager: the class whole, the rest by nearness."""
+    from crp_mcp import ContextBudget, ContextRequest
+    from crp_mcp.core.assemble.assembling import assemble
+    from crp_mcp.tokens import open_counter
+
+    request = ContextRequest(
+        query="How does authentication work?",
+        focus=["uko-py:class/AuthManager"],
+        breadth=2,
+        depth="SIGNATURES",
+        purpose="Understand the auth flow for refactoring",
+    )
+    budget = ContextBudget(max_tokens=8000, reserved_tokens=1000)
+    reply = assemble(request, opened(tree), budget=budget, count=open_counter().count)
+    shown = {one.uko_node: one for one in reply.fragments}
+    first = reply.fragments[0]
+    assert first.uko_node == "uko-py:class/app.auth.AuthManager"
+    assert (first.detail_depth, first.relevance_score) == (9, 1.0)
+    assert (first.provenance.resource_uri, first.provenance.location) == ("src/app/auth.py", "lines 10-21")
+    assert shown["uko-py:class/app.auth.Base"].detail_depth <= 4
+    assert reply.context.total_tokens <= 7000
+    assert reply.applied["depth"] == "SIGNATURES = 4"
+    assert reply.context.provenance_map[first.uko_node] == {
+        "resource_uri": "src/app/auth.py",
+        "location": "lines 10-21",
+    }
