@@ -138,6 +138,7 @@ class Engine:
             self.desk.sweep()
             self.checking.forget()
             self.eraser.sweep(most_bytes=WHOLE_FILE)
+            give_back()
 
     def close(self) -> None:
         """Seal the chain if this process added to it, and let go of everything."""

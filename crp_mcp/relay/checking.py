@@ -25,6 +25,8 @@ from .using import Ask, Using
 
 LATEST = 50
 """So many of a conversation's newest results are evidence, besides those a text cites."""
+READ_BYTES = 32 << 20
+"""Larger payloads are not read whole: what is said of them stays undecided. Parsed they take several times as much."""
 KEPT_BYTES = 16 << 20
 """Payloads of results whose parsed form is kept from one check to the next, together."""
 
@@ -117,6 +119,7 @@ class Checker:
             provenance_hash=entry.provenance_hash,
             names=names,
             size=entry.payload_bytes,
+            largest=READ_BYTES,
         )
 
     def _evidence_of(

@@ -14,6 +14,7 @@ from .split import claims_of
 from .sums import over_several
 from .weigh import Judged, choose, weigh
 
+UNREAD = "unread"
 _ATTRIBUTION = {
     Source.TOOL: Attribution.TOOL_GROUNDED,
     Source.FACT: Attribution.CONTEXT_GROUNDED,
@@ -42,6 +43,8 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
     judged = [(a, _weigh(claim, a)) for a in aligned]
     best = choose([j for _, j in judged])
+    if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame == UNREAD]):
+        best = unread[0]  # what one result contradicts, one that could not be read may yet say
     if (
         best.outcome is not Outcome.SUPPORTED
         and len(aligned) > 1
@@ -53,6 +56,8 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
 
 def _weigh(claim: Claim, aligned: Aligned) -> Judged:
     document: Document = aligned.evidence.load()
+    if document.unread:
+        return Judged(Outcome.UNVERIFIABLE, 9.0, reason=document.unread, frame=UNREAD)
     context = context_of(aligned.evidence)
     if claim.cells:
         return weigh_cells(claim, document)

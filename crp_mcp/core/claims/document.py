@@ -319,6 +319,8 @@ class Document:
     """HTTP status codes the result states of itself."""
     total: int | None = None
     caption: str = ""
+    unread: str = ""
+    """Why it could not be read, where that is so: then nothing is known of it, and nothing is held against it."""
 
     @property
     def main(self) -> Table | None:

@@ -13,7 +13,7 @@ from .load import read_document
 from .model import Evidence, Source
 
 LARGEST = 64 * 1024 * 1024
-"""Payloads above this many bytes are not read as tables: their claims are unverifiable."""
+"""Payloads above this many bytes are not read: what is said of them is unverifiable."""
 
 
 def make_evidence(
@@ -30,23 +30,31 @@ def make_evidence(
     names: Sequence[str] = (),
     size: int | None = None,
     source: Source = Source.TOOL,
+    largest: int = LARGEST,
 ) -> Evidence:
-    """Evidence over the payload that `read()` gives, read and parsed at most once. `size`: its bytes, if known."""
+    """Evidence over the payload that `read()` gives, read and parsed at most once. `size`: its bytes, if known.
+
+    `largest`: above so many bytes it is not read, and decides nothing.
+    """
+    too_large = size is not None and size > largest
 
     @cache
     def payload() -> bytes:
-        return b"" if size is not None and size > LARGEST else read()
+        return b"" if too_large else read()
 
     @cache
     def load() -> Document:
+        if too_large:
+            return Document(is_error=is_error, unread=f"the result is too large to be read whole ({size:,} bytes)")
         return read_document(payload(), form=form, is_error=is_error, shape=shape)
 
     def mentions(words: Sequence[str]) -> bool:
         data = payload()
         return any(w.encode("utf-8", "surrogatepass") in data for w in words)
 
+    tell = None if too_large else mentions
     return Evidence(
-        scratch_id, load, tool, server, args or {}, provenance_hash, tuple(names), columns_of(shape), mentions, source
+        scratch_id, load, tool, server, args or {}, provenance_hash, tuple(names), columns_of(shape), tell, source
     )
 
 

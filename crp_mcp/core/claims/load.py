@@ -31,7 +31,7 @@ def read_document(
     try:
         return _read(payload, form, is_error, shape)
     except RecursionError:
-        return Document(is_error=is_error)  # nested deeper than can be walked: nothing in it is held against a claim
+        return Document(is_error=is_error, unread="the result is nested too deep to be read")
 
 
 def _read(payload: bytes, form: str, is_error: bool, shape: Shape | None) -> Document:

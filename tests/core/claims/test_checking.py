@@ -150,3 +150,18 @@ def test_evidence_of_a_stored_payload_is_read_once_and_late() -> None:
     ]
     assert given.mentions is not None
     assert (given.mentions(["Lindgren"]), given.mentions(["Nowhere"]), len(reads)) == (True, False, 1)
+
+
+def test_a_result_that_was_not_read_decides_nothing() -> None:
+    """Too large a one is neither empty nor without what is not found in it, and smaller ones may not overrule it."""
+    text = (
+        "There are 5 shops. There are no rows. The result is empty. Rome does not appear in the list. The call failed."
+    )
+    payload = json.dumps(SHOPS).encode()
+    large = make_evidence("scratch_sql_001", lambda: payload, shape=read_shape(payload), size=101, largest=100)
+    small = make_evidence("scratch_sql_002", lambda: b'[{"shop": "Harbour", "staff": 14}]')
+    for given in ([large], [large, small]):
+        found = check_claims(text, given)
+        assert not any(v.outcome == "contradicted" for v in found)
+        assert "too " in found[0].reason
+    assert not any(v.checked for v in check_claims(text, [large]))
