@@ -98,9 +98,9 @@ def test_time_is_linear(unit: bytes, wrap: bytes) -> None:
         data = wrap % (unit * (size // len(unit)))
         best = 9.0
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.process_time()
             assert skip_value(data, 0) == len(data)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.process_time() - begun)
         return best
 
     assert seconds(4_000_000) < 8 * 4 * seconds(500_000) + 0.01
@@ -109,7 +109,7 @@ def test_time_is_linear(unit: bytes, wrap: bytes) -> None:
 @pytest.mark.parametrize("size", [10, 300, 100_000, 400_000])
 def test_nesting_bombs_are_linear(size: int) -> None:
     """Brackets alone: opened, never closed, closed again, in one line or in pieces."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     data = b'{"a":' + b"[" * size + b"]" * size + b"}"
     assert members(data) == {"a": (5, 5 + 2 * size)}
     scan = LineScan()
@@ -118,7 +118,7 @@ def test_nesting_bombs_are_linear(size: int) -> None:
     scan.finish()
     with pytest.raises(NotJson):
         members(data[: 5 + size])
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @given(VALUES, st.integers(1, 9))
