@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crp_mcp.core.freshness import Use, plan_use
+from crp_mcp.core.freshness import Use, is_current, plan_use
 from crp_mcp.core.model import DAY, Entry, Persistence, Scope, ToolPolicy, Turn
 from crp_mcp.core.references import Candidate, Resolution, candidate_of, resolve, resolve_phrase
 from crp_mcp.core.safety import SafetyPolicy
@@ -166,6 +166,12 @@ class Using:
         if use is Use.WARN:
             self._record(entry, "STALE_USED", {"age_s": int(self.now() - entry.created_at)}, ask)
         return Used(entry, use, said)
+
+    def note(self, ask: Ask, entry: Entry) -> None:
+        """Note that an entry was used together with others, and whether it was stale then."""
+        self._note(ask, entry, "injected")
+        if not is_current(entry, self.now()):
+            self._record(entry, "STALE_USED", {"age_s": int(self.now() - entry.created_at)}, ask)
 
     def _may_call(self, ask: Ask, entry: Entry) -> bool:
         """The registry says it is safe, somebody can make the call, and the arguments are known in full."""

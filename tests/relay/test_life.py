@@ -500,3 +500,15 @@ def test_headers_are_exact(at: Bench) -> None:
     }
     assert headers(at.ask("scratch_get", scratch_id=small))["CRP-Context-Scratch-Tokens-Saved"] == "0"
     assert headers(at.ask("scratch_get", scratch_id="scratch_sql_999")) == {"CRP-Context-Scratch-Entries": "2/1"}
+
+
+def test_a_query_says_how_fresh_the_oldest_of_its_sources_is(at: Bench) -> None:
+    """The worst of what was used; each source counts as referenced (SPEC-029 §4.3)."""
+    old = at.host_call("read_rows", rows(3), {"n": 1})
+    at.clock.at += 301
+    new = at.host_call("read_rows", rows(3), {"n": 2})
+    at.clock.at += 31
+    answer = at.ask("scratch_query", sql=f"SELECT count(*) FROM {old} JOIN {new} USING (order_id)")
+    assert headers(answer)["CRP-Context-Scratch-Freshness"] == "stale; age=332s; class=VOLATILE"
+    assert (at.entry(old).referenced_by, at.entry(new).referenced_by) == ((3,), (3,))
+    assert [event["scratch_id"] for event in at.events("STALE_USED")] == [old]

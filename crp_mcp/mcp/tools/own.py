@@ -51,7 +51,8 @@ class OwnTools:
     receipts: Receipts
     eraser: Eraser
     life: LifeTools
-    headers: Callable[[Scope], Mapping[str, str]]
+    headers: Callable[..., Mapping[str, str]]
+    """Headers of an answer in a scope, and of the entries it used."""
     context: Callable[[], ContextTools]
     """Loads on first use: its models cost start-up."""
     checking: Callable[[], CheckTool]
@@ -70,7 +71,7 @@ class OwnTools:
             "scratch_get": lambda given: self._get(given, ask),
             "scratch_list": lambda given: self._list(given, scope),
             "scratch_pin": lambda given: self.life.pin(given, ask),
-            "scratch_query": lambda given: self.query.call(given, scope),
+            "scratch_query": lambda given: self._query(given, ask),
             "verify_claims": lambda given: self.checking().call(given, ask),
             "record_turn": lambda given: self.life.record_turn(given, ask),
             "scratch_forget": lambda given: self._forget(given, ask),
@@ -81,6 +82,12 @@ class OwnTools:
             return self._with_headers(tools[name](Arguments(name, arguments)), scope)
         except CrpError as error:
             return self._with_headers(failure(str(error), error.code), scope)
+
+    def _query(self, given: Arguments, ask: Ask) -> dict[str, Any]:
+        result, read = self.query.call(given, ask.scope)
+        for entry in read:
+            self.life.using.note(ask, entry)
+        return {**result, "_meta": {HEADERS_KEY: dict(self.headers(ask.scope, read))}}
 
     def _with_headers(self, result: dict[str, Any], scope: Scope) -> dict[str, Any]:
         """Every answer of ours says how full the buffer is, also one that gives nothing of an entry."""

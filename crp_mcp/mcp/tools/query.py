@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from crp_mcp.core.model import Scope
+from crp_mcp.core.model import Entry, Scope
 from crp_mcp.relay.querying import Querier, QueryPage
 from crp_mcp.relay.reading import Reader
 
@@ -23,8 +23,8 @@ class QueryTool:
     querier: Querier
     reader: Reader
 
-    def call(self, given: Arguments, scope: Scope) -> dict[str, Any]:
-        """The result of one call. Raises CrpError for what is wrong with it."""
+    def call(self, given: Arguments, scope: Scope) -> tuple[dict[str, Any], tuple[Entry, ...]]:
+        """The result of one call, and the entries it read. Raises CrpError for what is wrong with it."""
         sql = str(given.text("sql", required=True, limit=LONGEST_SQL))
         max_tokens = given.whole("max_tokens", MAX_TOKENS, low=16, high=MAX_TOKENS_LIMIT)
         given.done()
@@ -32,7 +32,7 @@ class QueryTool:
         scratch_id = page.entry.scratch_id if page.entry is not None else None
         more = page.shown if page.shown < page.kept and scratch_id else None
         handles = {"scratch_id": scratch_id, "total": page.total, "next_offset": more}
-        return answer(self.line(page), page.text, handles)
+        return answer(self.line(page), page.text, handles), page.inputs
 
     def line(self, page: QueryPage) -> str:
         """Our own words: how many rows, where the rest is, what it was made from and how old that is."""
