@@ -121,8 +121,9 @@ def _latest(engine: Any, settings: Any) -> str:
 def _files_alone(roots: tuple[str, ...], request: Any, budget: Any, why: bool) -> Reply:
     from crp_mcp.core.assemble.assembling import assemble
     from crp_mcp.tokens import open_counter
+    from crp_mcp.workspace.code import code_parsers
     from crp_mcp.workspace.corpus import open_workspace
 
-    workspace = open_workspace([Path(one) for one in roots])
+    workspace = open_workspace([Path(one) for one in roots], code_parsers())
     workspace.refresh()
     return assemble(request, workspace, budget=budget, count=open_counter().count, why=why)

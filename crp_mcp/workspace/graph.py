@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .model import Definition
+from .python import DOMAIN as PYTHON
 from .tree import Source, Tree
 
 STEPS_MOST = 40
@@ -17,7 +18,7 @@ def uri_of(source: Source, one: Definition) -> str:
     """`uko-py:class/auth.AuthManager`, `uko-doc:section/README.md#install`."""
     if not one.path:
         return f"{source.parsed.domain}{one.kind}/{source.module}"
-    joint = "#" if one.kind == "section" else "." if source.parsed.domain == "uko-py:" else ":"
+    joint = "#" if one.kind == "section" else "." if source.parsed.domain == PYTHON else ":"
     return f"{source.parsed.domain}{one.kind}/{source.module}{joint}{one.path}"
 
 
@@ -172,7 +173,16 @@ class Graph:
         if first and first in source.parsed.imports:
             dotted = absolute(source, source.parsed.imports[first]) + (f".{rest}" if rest else "")
             return self._dotted(dotted, HOPS_MOST)
+        if not rest and source.parsed.domain != PYTHON:  # elsewhere a method needs no `self`, an import no name
+            own = self._method(number, name)
+            return own if own is not None else self._only(name)
         return self._only_method(name) if rest else None
+
+    def _only(self, name: str) -> int | None:
+        """The one definition of that name among other languages' files."""
+        numbers = self._tree.by_name.get(name, ())
+        found = [n for n in self._alive(numbers) if self._must(n)[0].parsed.domain != PYTHON and self._must(n)[1].path]
+        return found[0] if len(found) == 1 else None
 
     def _within(self, source: Source, path: str) -> int | None:
         at = source.paths.get(path)

@@ -19,6 +19,7 @@ from crp_mcp.relay.sealing import Sealer, Source, item_of, text_hash
 from crp_mcp.relay.service import Counter
 from crp_mcp.relay.using import Ask, Using
 from crp_mcp.store import Head, Sealed, SqliteStore, history
+from crp_mcp.workspace.code import code_parsers
 from crp_mcp.workspace.corpus import Workspace, open_workspace
 
 from .joined import Joined
@@ -72,7 +73,7 @@ class Requester:
     def workspace(self) -> Workspace | None:
         """The workspace as its files are now; None where no root is allowed. Read on first need."""
         if self._workspace is None:
-            made = open_workspace(self.roots)
+            made = open_workspace(self.roots, code_parsers())
             if not made.tree.roots:
                 return None
             self._workspace = made
