@@ -151,21 +151,26 @@ class Graph:
     def _targets(self, number: int, source: Source, names: Sequence[str], kind: str = "") -> list[int]:
         found: dict[int, None] = {}
         for name in names:
-            target = self._target(number, source, name)
+            target = self._target(number, source, name, methods=not kind)
             if target is not None and (not kind or self._must(target)[1].kind == kind):
                 found[target] = None
         return list(found)[:STEPS_MOST]
 
-    def _target(self, number: int, source: Source, name: str) -> int | None:
-        """The definition a name means where it stands; None where that is not known. Remembered until files change."""
-        key, known = (number, name), self._tree.targets
+    def _target(self, number: int, source: Source, name: str, *, methods: bool = True) -> int | None:
+        """The definition a name means where it stands; None where that is not known. Remembered until files change.
+
+        `methods`: it may be a method of the class around it. Not so for the name of a base, which is what that asks.
+        """
+        key, known = (number, name, methods), self._tree.targets
         if key not in known:
-            known[key] = self._look_up(number, source, name)
+            known[key] = self._look_up(number, source, name, methods)
         return known[key]
 
-    def _look_up(self, number: int, source: Source, name: str) -> int | None:
+    def _look_up(self, number: int, source: Source, name: str, methods: bool) -> int | None:
         first, _, rest = name.partition(".")
         if first in ("self", "cls") and rest:
+            if not methods:
+                return None
             return self._method(number, rest.partition(".")[0]) if "." not in rest else self._only_method(rest)
         inside = self._within(source, name)
         if inside is not None:
@@ -174,7 +179,7 @@ class Graph:
             dotted = absolute(source, source.parsed.imports[first]) + (f".{rest}" if rest else "")
             return self._dotted(dotted, HOPS_MOST)
         if not rest and source.parsed.domain != PYTHON:  # elsewhere a method needs no `self`, an import no name
-            own = self._method(number, name)
+            own = self._method(number, name) if methods else None
             return own if own is not None else self._only(name)
         return self._only_method(name) if rest else None
 

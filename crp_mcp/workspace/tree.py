@@ -55,7 +55,7 @@ class Tree:
     users: dict[str, list[int]] = field(default_factory=dict)
     """Last part of an imported module's or a base's name → who imports or inherits it."""
     words: Bm25 = field(default_factory=Bm25)
-    targets: dict[tuple[int, str], int | None] = field(default_factory=dict)
+    targets: dict[tuple[int, str, bool], int | None] = field(default_factory=dict)
     """What names were found to mean; forgotten whenever a file changed."""
     lone_methods: dict[str, int | None] = field(default_factory=dict)
     parsed_files: int = 0
