@@ -22,9 +22,8 @@ VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored result in full by scratch_id, pinned name or phrase (the second table). view: summary, rows "
-        "(as CSV); raw (exact text, from byte offset); provenance; receipt. path: one value ($.items[0].body), from "
-        "character offset; grep: lines matching a regex, with context lines; block: one part. next_offset leads on. "
+        "Read a stored result by scratch_id, pinned name or phrase (the second table). offset: the next_offset of the "
+        "last page. path: one value ($.items[0].body). grep: lines by regex. block: one part. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
@@ -37,7 +36,6 @@ SCRATCH_GET: dict[str, Any] = {
             "columns": {"type": "array", "items": {"type": "string"}},
             "path": {"type": "string"},
             "grep": {"type": "string"},
-            "context": _INT,
             "block": _INT,
             "max_tokens": _INT,
         },
@@ -50,8 +48,7 @@ SCRATCH_GET: dict[str, Any] = {
 SCRATCH_LIST: dict[str, Any] = {
     "name": "scratch_list",
     "description": (
-        "List the tool results stored in this conversation, newest first: scratch_id, tool, kind, rows, size, age. "
-        'Use it to find a result again. Example: {"tool": "read_query", "pinned": false}'
+        'List the stored results of this conversation, newest first, to find one again. Example: {"tool": "read_query"}'
     ),
     "inputSchema": {
         "type": "object",
@@ -71,8 +68,8 @@ SCRATCH_LIST: dict[str, Any] = {
 SCRATCH_PIN: dict[str, Any] = {
     "name": "scratch_pin",
     "description": (
-        "Keep a stored result from being evicted, under a name that other calls accept instead of its id; unpin ends "
-        'that; promote makes a durable fact. Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
+        "Keep a stored result, under a name usable for its id; unpin lets it go; promote makes a durable fact. "
+        'Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
     ),
     "inputSchema": {
         "type": "object",
@@ -96,8 +93,8 @@ SCRATCH_PIN: dict[str, Any] = {
 SCRATCH_QUERY: dict[str, Any] = {
     "name": "scratch_query",
     "description": (
-        "Filter, count, sum or join stored tool results with one read-only SQLite SELECT. Tables: a scratch_id, pinned "
-        "name or latest. Text and logs have line_no, text (logs: ts, level, message) and MATCH search. "
+        "Filter, count, sum or join stored results with one read-only SQLite SELECT. Tables: a scratch_id, pinned name "
+        "or latest. Texts have line_no, text and MATCH; logs ts, level, message. "
         'Example: {"sql": "SELECT city, sum(amount) FROM scratch_sql_001 GROUP BY city"}'
     ),
     "inputSchema": {
@@ -112,8 +109,8 @@ SCRATCH_QUERY: dict[str, Any] = {
 SCRATCH_FORGET: dict[str, Any] = {
     "name": "scratch_forget",
     "description": (
-        "Erase one stored result of this conversation for good, with everything made from it. Not for pinned results. "
-        'Use it only when the user asks for it. Example: {"scratch_id": "scratch_sql_001"}'
+        "Erase one unpinned stored result for good, with everything made from it. Only when the user asks for it. "
+        'Example: {"scratch_id": "scratch_sql_001"}'
     ),
     "inputSchema": {"type": "object", "properties": {"scratch_id": _ID}, "required": ["scratch_id"]},
     "annotations": {
@@ -128,8 +125,7 @@ SCRATCH_FORGET: dict[str, Any] = {
 RECORD_TURN: dict[str, Any] = {
     "name": "record_turn",
     "description": (
-        'Log a message of this conversation: its text, a decision made. A user\'s "save that calculation" pins what it '
-        "refers to. "
+        'Record a message or a decision of this conversation. A user\'s "save that calculation" pins what it means. '
         'Example: {"role": "user", "text": "keep those results"}'
     ),
     "inputSchema": {
@@ -151,9 +147,9 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
 REQUEST_CONTEXT: dict[str, Any] = {
     "name": "request_context",
     "description": (
-        "Get what bears on a question from the project's files, stored results, turns and facts, packed into "
-        "max_tokens. focus: names or ids. depth: 0 names, 4 signatures, 9 all. Also temporal, uko_types, purpose, "
-        'if_hash. Example: {"query": "How are sessions closed?", "focus": ["Auth.login"]}'
+        "Get what bears on a question from project files, stored results, turns and facts within max_tokens. focus: "
+        "names or ids. depth: 0 names, 4 signatures, 9 all. "
+        'Example: {"query": "How are sessions closed?"}'
     ),
     "inputSchema": {
         "type": "object",
@@ -166,9 +162,9 @@ REQUEST_CONTEXT: dict[str, Any] = {
 QUERY_HISTORY: dict[str, Any] = {
     "name": "query_history",
     "description": (
-        "See what happened in this conversation. kind: tool_call, assembly, turn, pin, eviction, claim, decision. "
-        "Filters: query, tools, since, until, as_of. diff: what changed since another result of the same call. "
-        'Example: {"scratch_id": "scratch_sql_002", "diff": "previous"}'
+        "See what happened here. kind: tool_call, assembly, turn, pin, eviction, claim, decision. Also tools, since, "
+        'until. diff: against another result of the call. Example: {"scratch_id": "scratch_sql_002", '
+        '"diff": "previous"}'
     ),
     "inputSchema": {
         "type": "object",
@@ -179,7 +175,7 @@ QUERY_HISTORY: dict[str, Any] = {
 
 GET_CONTEXT_BUDGET: dict[str, Any] = {
     "name": "get_context_budget",
-    "description": 'How many tokens of context are used and left. Example: {"reserved_tokens": 4000}',
+    "description": "How many tokens of context are used and left.",
     "inputSchema": {"type": "object", "properties": {"max_tokens": _INT, "reserved_tokens": _INT}},
     "annotations": {"title": "Check the context budget", **_READS},
 }
