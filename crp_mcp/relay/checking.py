@@ -70,7 +70,8 @@ class Checker:
         Raises NotFound or Withheld for a reference.
         """
         entries, known = self._evidence_of(ask, text, references)
-        options = Options(require_citation=require_citation or ask.policy.must_cite, known_ids=known)
+        must_cite = require_citation or ask.policy.must_cite
+        options = Options(require_citation=must_cite, known_ids=known, picked=bool(references))
         verdicts = tuple(check_claims(text, [self.evidence(entry) for entry in entries], options=options))
         named = {finding.scratch_id for verdict in verdicts for finding in verdict.findings}
         used = {entry.scratch_id: entry for entry in entries if entry.scratch_id in named}

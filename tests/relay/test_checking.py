@@ -179,6 +179,24 @@ def test_an_answer_keeps_within_its_tokens(at: Bench) -> None:
     assert line.endswith(f"{61 - len(data.splitlines())} more with max_tokens")
 
 
+ELSEWHERE = """I fixed 3 files and ran 2 commands. There are 20 customers in the CRM. The README has 40 lines. I created 4
+tests. The function takes 5 arguments. We have 5 steps left. Refunds took 14 days last year. The ticket #4521 was closed.
+The meeting is on March 3. The city of Paris has 2 million people. The database has 3 tables. I sent 2 emails to Ann. The
+server listens on port 8080. I've read 9 pages. Then we renamed 2 columns."""
+
+
+def test_what_is_said_of_other_things_is_no_distortion(at: Bench) -> None:
+    """Results that merely are there are not held against what an answer says of the world, or of what it did."""
+    people = [{"name": "Ann", "role": "admin", "logins": 12}, {"name": "Bo", "role": "user", "logins": 3}]
+    orders(at)
+    at.capture(text_result(json.dumps(people)), tool="list_users")
+    at.capture(text_result("=== 12 passed, 2 failed in 1.2s ==="), tool="Bash", arguments={"command": "pytest"})
+    checked = at.engine.checking.checker().check(Ask(at.scope), ELSEWHERE)
+    assert [verdict.claim.text for verdict in checked.verdicts if verdict.distortion] == []
+    wrong = ("All tests pass.", "Bo has 4 logins.", "Bo is an admin.", "There are 999 orders.")
+    assert at.engine.checking.checker().check(Ask(at.scope), " ".join(wrong)).distorted == len(wrong)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -24,7 +24,7 @@ def align(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[
     """The results a claim is held against, likeliest first. A citation or an exact name leaves no choice."""
     if claim.cited:
         return [Aligned(e, 10.0) for e in evidence if e.scratch_id in claim.cited]
-    if len(evidence) <= options.max_evidence:
+    if options.picked and len(evidence) <= options.max_evidence:
         return [Aligned(e, 1.0) for e in evidence]
     text = f"{claim.context} {claim.text}"
     words = _content(text)
@@ -49,7 +49,7 @@ def _telling(text: str) -> list[str]:
         t.text
         for i, t in enumerate(found)
         if (t.is_number and len(t.low) > 2)
-        or (t.text[:1].isupper() and i and t.stem not in LIGHT and t.low not in STOP)
+        or (t.text[:1].isupper() and (i or len(found) > 1) and t.stem not in LIGHT and t.low not in STOP)
     ]
 
 
@@ -62,7 +62,9 @@ def _score(evidence: Evidence, words: frozenset[str], telling: Sequence[str], ag
     columns = frozenset(w for c in evidence.columns for w in name_words(c))
     score = 2.0 * len(words & (names - LIGHT)) + 1.5 * min(3, len(words & (columns - LIGHT)))
     score += 1.0 * len(words & columns & LIGHT) + 0.5 * len(words & names & LIGHT)
-    score += 2.0 * len(words & frozenset(_argument_words(evidence)))
+    arguments = frozenset(_argument_words(evidence))
+    score += 2.0 * len(words & arguments)
+    score += 2.0 * any(len(w) > 3 and w in a and w != a for w in words - LIGHT for a in arguments | names)
     if evidence.mentions is not None and telling and evidence.mentions(telling):
         score += 2.5
     return score + 0.4 * age if score else 0.3 * age

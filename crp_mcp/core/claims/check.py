@@ -41,7 +41,7 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
     if not aligned:
         reason = "there is no result to hold it against" if not evidence else "no stored result bears on it"
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
-    judged = [(a, _weigh(claim, a)) for a in aligned]
+    judged = [(a, _weigh(claim, a, chosen)) for a in aligned]
     best = choose([j for _, j in judged])
     if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame == UNREAD]):
         best = unread[0]  # what one result contradicts, one that could not be read may yet say
@@ -54,7 +54,21 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
     return _verdict(claim, best, judged, evidence, chosen)
 
 
-def _weigh(claim: Claim, aligned: Aligned) -> Judged:
+_OWN_DEED = re.compile(
+    r"^\W*(?:(?:then|also|so|first|next|finally),?\s+)?(?:I|we)(?:'ve|'d)?\s+(?:have |had |also |then |just |now )*"
+    r"(?!found|find|see|saw|seen|got|get|count|receiv|retriev|fetch|list|read|have\b|has\b)\w+",
+    re.IGNORECASE,
+)
+SURE = 0.35
+"""Words left unexplained, as a cost, with which a sentence may still be said to be wrong of a result nobody picked."""
+
+
+def _of_something_else(claim: Claim, found: Judged) -> bool:
+    """Whether a sentence may well not be about a result at all: what the speaker did, or mostly words it has not."""
+    return found.cost > SURE or _OWN_DEED.match(claim.text) is not None
+
+
+def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
     document: Document = aligned.evidence.load()
     if document.unread:
         return Judged(Outcome.UNVERIFIABLE, 9.0, reason=document.unread, frame=UNREAD)
@@ -62,7 +76,8 @@ def _weigh(claim: Claim, aligned: Aligned) -> Judged:
     if claim.cells:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
-    if aligned.score <= GUESS and found.outcome is Outcome.CONTRADICTED:
+    doubted = aligned.score <= GUESS or (not options.picked and _of_something_else(claim, found))
+    if doubted and found.outcome is Outcome.CONTRADICTED:
         return replace(found, outcome=Outcome.UNVERIFIABLE, reason="no stored result clearly bears on it")
     if found.outcome is Outcome.UNVERIFIABLE and claim.context and len(claim.text.split()) <= 12:
         for text in _in_context(claim):

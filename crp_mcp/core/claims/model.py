@@ -77,6 +77,8 @@ class Options:
     """Every id that exists, when more exist than are given as evidence."""
     max_evidence: int = 6
     """Most results loaded for one claim that names none."""
+    picked: bool = True
+    """Whether someone chose the results for this text. Else they merely exist, and each must show that it bears on it."""
 
 
 @dataclass(frozen=True, slots=True)
