@@ -31,6 +31,7 @@ BUSY_SECONDS = 60.0
 MOST_BYTES = 4 << 30
 """Size of a cache file above which the tables built first make room for others."""
 CATALOGUE = "crp_tables"
+_INCREMENTAL = 2
 T = TypeVar("T")
 
 
@@ -272,7 +273,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     _make_private(path)
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        if db.execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
+            db.execute(
+                "PRAGMA auto_vacuum=INCREMENTAL"
+            )  # writes, even where nothing changes: it would wait for a build
         db.execute("PRAGMA journal_mode=WAL").fetchone()
         for pragma in ("synchronous=OFF", "secure_delete=ON", "cache_size=-16384", "temp_store=MEMORY"):
             db.execute(f"PRAGMA {pragma}").fetchall()

@@ -1,8 +1,8 @@
 """Dies by kill -9 at every SQL statement of a capture or a purge, from its first write on.
 
-`python -m tests.relay.crasher MODE BASE TARGET`, MODE `capture`, `purge` or `timed`. For each statement a copy of the store in BASE is made
-below TARGET, and a fork of this process works on it until that statement begins; `timed` kills by the clock instead,
-in the middle of whatever goes on. Prints how many died.
+`python -m tests.relay.crasher MODE BASE TARGET`, MODE `capture`, `purge` or `timed`. For each statement a copy of the
+store in BASE is made below TARGET, and a fork of this process works on it until that statement begins; `timed` kills by
+the clock instead, in the middle of whatever goes on. Prints how many died.
 """
 
 from __future__ import annotations
