@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("give either --config FILE or -- COMMAND, not both")
     config = _config(options)
     specs, settings = _specs(options, config), _settings(options, config)
+    _check_policy(settings.policy)
     started = start_servers(specs)
     # The servers start meanwhile; the event loop is loaded while the first request is on its way.
     from crp_mcp.app.port import Port
@@ -51,6 +52,14 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     return asyncio.run(_serve(front, port))
+
+
+def _check_policy(text: str) -> None:
+    """Refuse a wrong policy before any server is started. Raises BadRequest."""
+    if text:
+        from crp_mcp.core.safety import parse_policy
+
+        parse_policy(text)
 
 
 async def _serve(front: Front, port: Port) -> int:

@@ -45,3 +45,14 @@ def test_an_output_from_elsewhere_is_captured_whole(tmp_path: Path) -> None:
     done = crp(tmp_path, "capture", "--tool", "me:csv", "--arguments", '{"of": "x"}', "--json", given=data)
     made = json.loads(done.stdout)["scratch_id"]
     assert crp(tmp_path, "scratch", "export", made).stdout == data
+
+
+def test_a_wrong_policy_is_refused_before_any_server_starts(tmp_path: Path) -> None:
+    """The sentence names the directive and what it may be."""
+    command = [sys.executable, "-m", "crp_mcp", "serve", "--policy", "tool-output-stale=maybe", "--store"]
+    started = tmp_path / "started"
+    upstream = [sys.executable, "-c", f"open({str(started)!r}, 'w')"]
+    done = subprocess.run([*command, str(tmp_path), "--", *upstream], capture_output=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert b"tool-output-stale is 'maybe'; it must be one of reinvoke, warn, exclude" in done.stderr
+    assert not started.exists()
