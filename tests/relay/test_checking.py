@@ -179,10 +179,11 @@ def test_an_answer_keeps_within_its_tokens(at: Bench) -> None:
     assert line.endswith(f"{61 - len(data.splitlines())} more with max_tokens")
 
 
-ELSEWHERE = """I fixed 3 files and ran 2 commands. There are 20 customers in the CRM. The README has 40 lines. I created 4
-tests. The function takes 5 arguments. We have 5 steps left. Refunds took 14 days last year. The ticket #4521 was closed.
-The meeting is on March 3. The city of Paris has 2 million people. The database has 3 tables. I sent 2 emails to Ann. The
-server listens on port 8080. I've read 9 pages. Then we renamed 2 columns."""
+ELSEWHERE = """I fixed 3 files and ran 2 commands. There are 20 customers in the CRM. The README has 40 lines. I
+created 4 tests. The function takes 5 arguments. We have 5 steps left. Refunds took 14 days last
+year. The ticket #4521 was closed. The meeting is on March 3. The city of Paris has 2 million
+people. The database has 3 tables. I sent 2 emails to Ann. The server listens on port 8080. I've
+read 9 pages. Then we renamed 2 columns."""
 
 
 def test_what_is_said_of_other_things_is_no_distortion(at: Bench) -> None:

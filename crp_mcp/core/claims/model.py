@@ -78,7 +78,7 @@ class Options:
     max_evidence: int = 6
     """Most results loaded for one claim that names none."""
     picked: bool = True
-    """Whether someone chose the results for this text. Else they merely exist, and each must show that it bears on it."""
+    """Whether someone chose the results for this text. Else each must show that it bears on it."""
 
 
 @dataclass(frozen=True, slots=True)
