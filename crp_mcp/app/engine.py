@@ -45,7 +45,7 @@ from crp_mcp.relay.spooled import read_spooled
 from crp_mcp.relay.streams import Streams
 from crp_mcp.relay.turns import Turns
 from crp_mcp.relay.using import Ask, NeedsCall, Using
-from crp_mcp.store import SqliteStore, open_store
+from crp_mcp.store import SqliteStore, open_store, store_file
 
 from .checking import Checking
 from .context import context_tools
@@ -275,6 +275,8 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
 
     `create`: make store and keys where there are none. `now`: the clock, in epoch seconds.
     """
+    if not create and not store_file(Path(settings.store)).exists():
+        open_store(Path(settings.store), create=False)  # says so: "no store" tells more than "no key"
     keyring = load_keyring(settings.keys, create=create)
     store = open_store(Path(settings.store), create=create, clock=now)
     registry = LiveRegistry(tuple(map(Path, settings.registry)), cache=settings.cache)

@@ -70,6 +70,9 @@ def check_store(settings: Settings) -> str:
 
     path = store_file(Path(settings.store))
     if not path.exists():
+        blocked = where_blocked(path)
+        if blocked is not None:
+            raise StoreError(f"{path}: cannot be made, {blocked} is no folder you may write to; choose another --store")
         return f"{path}: none yet; it is made (0600) with the first captured result"
     with open_store(Path(settings.store), create=False) as store:
         stats = store.stats(check=True)
@@ -82,6 +85,12 @@ def check_store(settings: Settings) -> str:
         f"{size_text(stats.file_bytes + stats.wal_bytes)} on disk, "
         f"each kept {kept} days unless its tool says otherwise; integrity ok"
     )
+
+
+def where_blocked(path: Path) -> Path | None:
+    """The nearest thing above a file that is to be made, if it is in the way; None where the file can be made."""
+    above = next(parent for parent in path.parents if parent.exists())
+    return None if above.is_dir() and os.access(above, os.W_OK | os.X_OK) else above
 
 
 def check_keys(settings: Settings) -> str:

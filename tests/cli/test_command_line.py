@@ -167,7 +167,7 @@ def test_scratch_pin_unpin_and_stats(store: Path) -> None:
 def test_looking_at_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
     """Exit code 1, a sentence, and nothing on the disk."""
     done = crp("scratch", "list", "--store", tmp_path / "none", check=1)
-    assert b"crp-mcp: " in done.stderr
+    assert b"crp-mcp: store " in done.stderr
     assert not (tmp_path / "none").exists()
 
 
@@ -192,6 +192,8 @@ def test_doctor_says_where_things_are_and_changes_nothing(tmp_path: Path, store:
     assert b"s3cret" not in done.stdout + done.stderr
     (fresh / "x").parent.mkdir()
     (fresh / "scratch.db").write_bytes(b"not a database at all" * 100)
+    unmakeable = crp("doctor", "--store", config / "store", check=1)
+    assert b"PROBLEM store" in unmakeable.stdout
     damaged = crp("doctor", "--store", fresh, check=1)
     assert b"PROBLEM store" in damaged.stdout
     assert (fresh / "scratch.db").read_bytes() == b"not a database at all" * 100
