@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +54,15 @@ class Requester:
     roots: Sequence[Path] = ()
     _words: Words = field(default_factory=dict, init=False)
     _workspace: Workspace | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    """One request at a time: the index and the words kept between requests are shared."""
 
     def request(self, ask: Ask, request: ContextRequest, budget: ContextBudget, *, why: bool = False) -> Answer:
         """Assemble, record and receipt. Raises BadRequest (a depth, backend or strategy), Withheld."""
+        with self._lock:
+            return self._request(ask, request, budget, why)
+
+    def _request(self, ask: Ask, request: ContextRequest, budget: ContextBudget, why: bool) -> Answer:
         corpus = self.corpus(ask, request)
         implied = [] if request.focus else corpus.tiers.referred(request.query)
         reply = assemble(request, corpus, budget=budget, count=self.counter().count, why=why, implied=implied)
