@@ -101,9 +101,10 @@ def to_value(cell: Any) -> Value:
     kind = type_name(cell)
     if isinstance(cell, LongText):
         return Value(cell.head[:LONGEST], kind, True)
-    text = cell if isinstance(cell, str) else compact_json(cell, LONGEST + 1)
+    exact = not isinstance(cell, dict | list | tuple)
+    text = cell if isinstance(cell, str) else str(cell) if kind == "int" else compact_json(cell, LONGEST + 1)
     if len(text) > LONGEST:
-        return Value(text[:LONGEST], kind, True, len(text) if isinstance(cell, str) else 0)
+        return Value(text[:LONGEST], kind, True, len(text) if exact else 0)
     return Value(str(text), kind)
 
 

@@ -21,12 +21,16 @@ def value_text(value: Value, width: int) -> str:
     if value.type == "null":
         return "null"
     if value.type in ("int", "float"):
-        return _literal(value.text)
+        return _literal(value.text, value.size if value.cut else len(value.text))
     return short(value.text, width, whole=value.size if value.cut else None) or NOTHING
 
 
-def _literal(text: str) -> str:
-    return clean(text) if len(text) <= _LITERAL else f"({len(text)} characters long)"
+def _literal(text: str, size: int | None = None) -> str:
+    """`size`: characters of the whole where `text` may be its beginning, 0 if they are not known."""
+    if len(text) <= _LITERAL:
+        return clean(text)
+    whole = len(text) if size is None else size
+    return f"({whole} characters long)" if whole else f"(over {len(text)} characters long)"
 
 
 def column_line(column: Column, rows: int | None, tops: int, *, ranges: bool = True, sample: str | None = None) -> str:
@@ -35,14 +39,15 @@ def column_line(column: Column, rows: int | None, tops: int, *, ranges: bool = T
     name = short(column.name, 40) or NOTHING
     if filled == 0:
         return f"{name}: all null"
-    facts = [_typed(column, ranges)]
+    typed = _typed(column, ranges)
+    facts = [typed] if typed else []
     if column.nulls:
         facts.append(f"{column.nulls} null")
     values = _values(column, filled, tops)
     facts.extend(values)
     if sample and column.low is None and not (values and (":" in values[0] or column.distinct == 1)):
         facts.append(f"e.g. {sample}")
-    return f"{name}: {', '.join(facts)}"
+    return f"{name}: {', '.join(facts)}" if facts else name
 
 
 def _typed(column: Column, ranges: bool) -> str:
