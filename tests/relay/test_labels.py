@@ -113,9 +113,13 @@ def test_a_fact_has_the_label_of_its_source(tmp_path: Path) -> None:
         name = at.capture(labelled(SECRET, "CONFIDENTIAL"), policy=lasting).entry.scratch_id
         at.tool("scratch_pin", scratch_id=name, promote=True)
         assert at.engine.tools.life.facts.search(at.scope, "launch")
+        assert "launch" in json.dumps(at.tool("request_context", query="launch"))
     with cleared(tmp_path, ("*", "INTERNAL")) as at:
         assert at.engine.tools.life.facts.search(at.scope, "launch") == []
         assert len(events(at, "WITHHELD")) == 1
+        asked = at.tool("request_context", query="code")
+        assert not asked["isError"]
+        assert SECRET not in json.dumps(asked)
 
 
 def test_the_strictest_clearance_holds_and_an_unknown_one_clears_the_lowest_label() -> None:

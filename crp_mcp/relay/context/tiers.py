@@ -62,7 +62,8 @@ class Tiers:
         for entry in {one.scratch_id: one for one in (*newest, *pinned)}.values():
             self._take(entry)
         for fact in self.store.ask(facts.search, scope, "", FACTS_MOST):
-            self._keep(stored.fact_uri(fact), fact, fact.content)
+            if self._may_see(fact):
+                self._keep(stored.fact_uri(fact), fact, fact.content)
         for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
             if turn.text or turn.decision:
                 node = stored.turn_node(turn)
@@ -86,6 +87,19 @@ class Tiers:
                 self._take(found)
                 if (uri := stored.entry_uri(scratch_id)) in self.items:
                     self._past.append(uri)
+
+    def _may_see(self, fact: Fact) -> bool:
+        """A fact has the label of the entry it was made from; without that entry it is shown where nothing is withheld."""
+        guard = self.reader.guard
+        if guard is None:
+            return True
+        try:
+            source = self.store.get(self.asks.scope, fact.source or "")
+        except NotFound:
+            return False
+        if isinstance(source, Entry):
+            return guard.clears(self.asks.scope, source)
+        return guard.clearances.of(self.asks.scope) is None
 
     def _take(self, entry: Entry) -> None:
         uri = stored.entry_uri(entry.scratch_id)
