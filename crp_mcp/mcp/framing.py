@@ -110,7 +110,10 @@ class LongLine:
             self._memory = [self._file.read(0, self._file.size), part]
             self._file = None
 
-    def message(self) -> Message:
+    def message(self) -> Message | None:
+        """What the line holds; None where it is blank."""
+        if self._scan.blank and not self._fault:
+            return None
         if self._file is None:
             return parse_line(b"".join(self._memory).rstrip(b"\r"))
         file = self._file

@@ -75,6 +75,46 @@ def test_a_long_broken_line_still_has_an_id(tmp_path: Path) -> None:
     assert found.is_answer
 
 
+TOKENS = (
+    b"",
+    b"{",
+    b'"id"',
+    b":",
+    b"1",
+    b",",
+    b'"result"',
+    b":",
+    b"{",
+    b'"content"',
+    b":",
+    b"[",
+    b"]",
+    b"}",
+    b"}",
+    b"",
+)
+
+
+@pytest.mark.parametrize("gap", range(len(TOKENS) - 1))
+def test_white_space_between_tokens_is_no_fault(tmp_path: Path, gap: int) -> None:
+    """However much there is, at every place where JSON allows it; none of it is held in memory."""
+    space = (b" \t\r " * LIMIT)[: 3 * LIMIT]
+    line = b"".join(TOKENS[: gap + 1]) + space + b"".join(TOKENS[gap + 1 :]) + b"\n"
+    reader = LineReader(Spool(tmp_path))
+    found = [message for start in range(0, len(line), 4096) for message in reader.feed(line[start : start + 4096])]
+    (message,) = found
+    assert isinstance(message, Frame)
+    assert (message.id, message.method, message.spooled) == (b"1", None, True)
+    assert (message.part("content") or b"").split() in ([b"[]"], [b"[", b"]"], [])
+    assert "content" in message.inner
+
+
+def test_a_long_blank_line_is_no_message(tmp_path: Path) -> None:
+    """As a short one is none."""
+    assert not [*LineReader(Spool(tmp_path)).feed(b" " * 3 * LIMIT + b"\r\n")]
+    assert not list(tmp_path.iterdir())
+
+
 def test_where_nothing_can_be_stored_lines_stay_in_memory(tmp_path: Path) -> None:
     """A full or missing disk loses nothing."""
     (tmp_path / "file").write_text("in the way")

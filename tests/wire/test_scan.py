@@ -37,10 +37,10 @@ def test_members_are_where_the_standard_reader_finds_them(value: dict, ascii_onl
             assert [json.loads(data[s:e]) for s, e in items(data, start)] == value[name]
 
 
-@given(MESSAGES, st.booleans(), st.lists(st.integers(1, 60), min_size=1, max_size=30))
-def test_pieces_give_the_same_spans(value: dict, ascii_only: bool, sizes: list[int]) -> None:
-    """However the line is cut, the streaming twin finds what the whole line shows."""
-    data = encode(value, ascii_only, None)
+@given(MESSAGES, st.booleans(), st.sampled_from([None, 0, 70]), st.lists(st.integers(1, 60), min_size=1, max_size=30))
+def test_pieces_give_the_same_spans(value: dict, ascii_only: bool, indent: int | None, sizes: list[int]) -> None:
+    """However the line is cut and spaced, the streaming twin finds what the whole line shows."""
+    data = encode(value, ascii_only, indent)
     scan, at = LineScan(), 0
     while at < len(data):
         size = sizes[at % len(sizes)]
@@ -51,6 +51,24 @@ def test_pieces_give_the_same_spans(value: dict, ascii_only: bool, sizes: list[i
     assert scan.inner == {
         name: members(data, scan.top[name][0], whole=False) for name in INNER if isinstance(value.get(name), dict)
     }
+
+
+@pytest.mark.parametrize("line", [b'{"id"@:1}', b'{@"id":1}', b'{"id":@1}', b'{"id":1@}', b'@{"id":1}', b'{"id":1}@'])
+def test_white_space_is_not_held(line: bytes) -> None:
+    """Megabytes of it, piece by piece, cost no more memory than one piece, and no more time than reading it."""
+    before, after = line.split(b"@")
+    scan, piece = LineScan(), b" \t" * 32_768
+    scan.feed(before)
+    begun = time.process_time()
+    for _ in range(200):
+        scan.feed(piece)
+        assert len(scan._buffer) <= len(before)
+    assert time.process_time() - begun < 5
+    scan.feed(after)
+    scan.finish()
+    start, end = scan.top["id"]
+    moved = 200 * len(piece) if start >= len(before) else 0
+    assert (before + after)[start - moved : end - moved] == b"1"
 
 
 @pytest.mark.parametrize(

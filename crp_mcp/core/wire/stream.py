@@ -16,7 +16,7 @@ MAX_MEMBERS = 4096
 
 _WS = rb"[ \t\r\n]*+"
 _SPACE = re.compile(_WS)
-_NAME = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"' + _WS + rb":" + _WS + rb"(?=[^ \t\r\n])", re.S)
+_NAME = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(' + _WS + rb":)?+", re.S)
 _SCALAR = re.compile(rb"[-+.0-9A-Za-z]++(?=[ \t\r\n,}\]])")
 
 
@@ -55,7 +55,12 @@ class LineScan:
         data = self._buffer + piece if self._buffer else piece
         at = 0
         while True:
-            then = self._nested(data, at) if self._nest else self._step(data, at)
+            if self._nest:
+                then = self._nested(data, at)
+            else:
+                # White space is passed over at once: however much there is, none of it is held.
+                at = _SPACE.match(data, at).end()  # type: ignore[union-attr]
+                then = self._step(data, at) if at < len(data) else -1
             if then < 0:
                 break
             at = then
@@ -65,6 +70,11 @@ class LineScan:
         self._buffer = data[at:]
         if len(self._buffer) > MAX_TOKEN:
             raise NotJson("a name or a number is longer than any honest one")
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing but white space came."""
+        return self._levels is None and not self._buffer
 
     def finish(self) -> None:
         if self._levels is None or self._levels or self._buffer.strip():
@@ -80,10 +90,7 @@ class LineScan:
         return end
 
     def _step(self, data: bytes, at: int) -> int:
-        """Read one token at `at`. Index after it, or -1 where more must come first."""
-        at = _SPACE.match(data, at).end()  # type: ignore[union-attr]
-        if at == len(data):
-            return -1
+        """Read one token at `at`, where there is no white space. Index after it, or -1 where more must come first."""
         if self._levels is None:
             if data[at] != 0x7B:
                 raise NotJson("not a JSON object")
@@ -92,6 +99,11 @@ class LineScan:
         if not self._levels:
             raise NotJson(f"something follows the object at byte {self._base + at}")
         level = self._levels[-1]
+        if level.want == "colon":
+            if data[at] != 0x3A:
+                raise NotJson(f"no colon at byte {self._base + at}")
+            level.want = "value"
+            return at + 1
         if level.want == "value":
             return self._value(level, data, at)
         return self._between(level, data, at)
@@ -108,7 +120,7 @@ class LineScan:
             return at + 1
         match = _NAME.match(data, at)
         if match:
-            level.key, level.want = key_text(match[1]), "value"
+            level.key, level.want = key_text(match[1]), "value" if match[2] else "colon"
             return match.end()
         if byte != b'"':
             raise NotJson(f"no member name at byte {self._base + at}")
