@@ -89,7 +89,7 @@ class Tiers:
                     self._past.append(uri)
 
     def _may_see(self, fact: Fact) -> bool:
-        """A fact has the label of the entry it was made from; without that entry it is shown where nothing is withheld."""
+        """A fact has the label of its source; without a source it is shown to those nothing is withheld from."""
         guard = self.reader.guard
         if guard is None:
             return True
