@@ -41,7 +41,7 @@ class BinaryStream:
 
 
 class TextStream:
-    """Prose and logs: a block of whole lines at a time."""
+    """Prose and logs: a block of whole lines at a time; of a line that is longer, whole words."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._encoding = encoding
@@ -60,7 +60,7 @@ class TextStream:
         start = 0
         while len(self._rest) - start >= least and start < len(self._rest):
             end = self._rest.rfind("\n", start, start + _BLOCK) + 1
-            end = end or start + _BLOCK
+            end = end or self._rest.rfind(" ", start, start + _BLOCK) + 1 or start + _BLOCK
             self._stats.feed(self._rest[start:end])
             start = end
         self._rest = self._rest[start:]
@@ -69,6 +69,8 @@ class TextStream:
         self._rest += self._decoder.decode(b"", final=True)
         self._take(1)
         marks = (self._encoding.mark,) if self._encoding.mark else ()
+        if not self._stats.words:
+            return Shape(Kind.EMPTY, "text", rows=0, unwrapped=marks)
         return replace(plain_text_shape(self._stats.facts()), unwrapped=marks)
 
 
@@ -291,5 +293,6 @@ class TextEdges:
         facts = stats.facts()
         for name in ("words", "chars", "levels", "first_error", "last_error"):
             facts.pop(name, None)
-        facts.update(lines=self._lines, bytes=self._bytes, tail=tail.facts().get("tail", []))
+        lines = self._lines + (self._tail[-1:] not in (b"", b"\n"))
+        facts.update(lines=lines, bytes=self._bytes, tail=tail.facts().get("tail", []))
         return replace(plain_text_shape(facts), unwrapped=(mark,) if mark else ())

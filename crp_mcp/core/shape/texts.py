@@ -70,11 +70,14 @@ _ENTITIES = 12
 
 
 class TextStats:
-    """Counts lines, words and levels, and keeps the edges. Every block but the last ends at a line's end."""
+    """Counts lines, words and levels, and keeps the edges. A line may go on from one block into the next."""
 
     def __init__(self) -> None:
         self.chars = self.lines = self.words = 0
         self._levels: Counter[str] = Counter()
+        self._open: set[str] = set()
+        """Spellings of levels in the line that the last block left unfinished."""
+        self._last_char = "\n"
         self._first: str | None = None
         self._last: str | None = None
         self._headings: list[str] = []
@@ -84,25 +87,33 @@ class TextStats:
     def feed(self, block: str) -> None:
         if not block:
             return
+        before, self._last_char = self._last_char, block[-1]
         self.chars += len(block)
-        self.lines += block.count("\n") + (not block.endswith("\n"))
-        self.words += len(block.split())
+        self.lines += block.count("\n") + (block[-1] != "\n") - (before != "\n")
+        self.words += len(block.split()) - (not before.isspace() and not block[0].isspace())
         if len(self._head) < _HEAD_CHARS:
             self._head += block[: _HEAD_CHARS - len(self._head)]
         self._tail = (self._tail + block[-_TAIL_CHARS:])[-_TAIL_CHARS:]
         if len(self._headings) < _HEADINGS and ("#" in block or "===" in block):
-            found = (match[1].strip() for match in _HEADING.finditer(block))
+            start = 0 if before == "\n" else block.find("\n") + 1 or len(block)
+            found = (match[1].strip() for match in _HEADING.finditer(block, start))
             self._headings += [text for text, _ in zip(found, range(_HEADINGS - len(self._headings)), strict=False)]
         self._count_levels(block)
 
     def _count_levels(self, block: str) -> None:
         first, last = len(block), -1
+        line_end, line_start = block.find("\n"), block.rfind("\n") + 1
+        line_end = len(block) if line_end < 0 else line_end
+        still = set() if line_start else self._open
         for spelling, level in _SPELLINGS:
             count, start, end = _lines_with(block, spelling)
             if count:
-                self._levels[level] += count
+                self._levels[level] += count - (spelling in self._open and start < line_end)
                 if level in _ALARMS:
                     first, last = min(first, start), max(last, end)
+                if end >= line_start and line_start < len(block):
+                    still = still | {spelling}
+        self._open = still
         for word, pattern in _ALARM_WORDS:
             for found in pattern.finditer(block) if word in block else ():
                 first, last = min(first, found.start()), max(last, found.start())
