@@ -22,7 +22,7 @@ class UpstreamSpec(NamedTuple):
     deny: tuple[str, ...] = ()
     era: str = "auto"
     timeout: float | None = None
-    """Seconds a request may take without a sign of progress; None: the default."""
+    """Seconds a request, or the handshake, may take without a sign of progress; None: the defaults."""
     ceiling: float | None = None
     shared: bool = False
     """Over stdio there is one host, so nothing is shared whatever this says."""
@@ -43,5 +43,6 @@ class UpstreamSpec(NamedTuple):
             deny=self.deny,
             era=self.era,
             idle=usual.idle if self.timeout is None else self.timeout,
+            handshake=usual.handshake if self.timeout is None else self.timeout,
             ceiling=usual.ceiling if self.ceiling is None else self.ceiling,
         )

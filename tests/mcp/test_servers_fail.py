@@ -143,3 +143,19 @@ def test_one_dead_server_of_many_holds_up_nobody(tmp_path: Path) -> None:
         assert host.initialize()["result"]["serverInfo"]["name"] == "crp-mcp"
         assert "echo" in {tool["name"] for tool in host.request("tools/list")["result"]["tools"]}
         assert host.text("echo", {"text": "alive"}) == "alive"
+
+
+def test_one_mute_server_of_many_holds_up_nobody_longer_than_its_timeout(tmp_path: Path) -> None:
+    """The opening, the listing, and the call of a name that only it could own."""
+    mute = {"name": "mute", "argv": [sys.executable, "-S", "-c", "import sys\nfor line in sys.stdin: pass"]}
+    with Host(proxied(tmp_path, [{"name": "good", "argv": fixture()}, {**mute, "timeout": 1.0}])) as host:
+        for ask in (
+            host.initialize,
+            lambda: host.request("tools/list"),
+            lambda: host.request("tools/call", {"name": "no_such_tool"}),
+        ):
+            begun = time.monotonic()
+            answer = ask()
+            assert time.monotonic() - begun < 4
+        assert answer["error"]["code"] == -32602
+        assert host.text("echo", {"text": "alive"}) == "alive"

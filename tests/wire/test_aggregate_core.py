@@ -271,3 +271,76 @@ def test_unions() -> None:
     assert caching([]) == {"ttlMs": 0, "cacheScope": "private"}
     assert caching([{"ttlMs": 5, "cacheScope": "public"}, {}]) == {"ttlMs": 0, "cacheScope": "private"}
     assert json.dumps(union({}, {"a": 2**70})) == json.dumps({"a": 2**70})
+
+
+MUTE = {"mute": {"handshake": 3.0, "idle": 3.0}}
+
+
+def with_a_mute_one(rules: dict | None = None) -> Playbook:
+    """Greeted after the mute server's own time: the host has its answer, and the mute one is started anew if asked."""
+    play = Playbook.aggregate("good", "mute", rules={"mute": {**MUTE["mute"], **(rules or {})}})
+    hellos = dict(play.host(request(0, "initialize")))
+    assert play.server("good", result(hellos["good"]["id"], capabilities={"tools": {}})) == []
+    assert play.wait(2.9) == []
+    (to, opened), closed = play.wait(0.1)
+    assert (closed, to, opened["id"]) == (Close("mute"), "host", 0)
+    play.host(note("notifications/initialized"))
+    return play
+
+
+def test_a_mute_server_holds_up_a_listing_for_its_own_time() -> None:
+    """Its handshake has the server's timeout, the first and the one after a restart; so has a listing."""
+    play = with_a_mute_one()
+    (_, asked), reopened = play.host(request(1, "tools/list"))
+    assert reopened == Open("mute", 0.0)
+    assert [m["method"] for _, m in play.opened("mute")] == ["initialize"]
+    assert play.server("good", result(asked["id"], tools=[{"name": "t"}])) == []
+    assert play.host(request(3, "tools/call", name="t"))[0][0] == "good"
+    assert play.wait(2.9) == []
+    listed = [m for to, m in (said for said in play.wait(0.1) if type(said) is tuple) if to == "host"]
+    assert [m["result"]["tools"] for m in listed] == [[{"name": "t"}]]
+    assert play.host(request(2, "tools/call", name="t"))[0][0] == "good"
+
+
+def test_a_server_that_greets_but_does_not_list() -> None:
+    """Its own timeout counts for the listing, too."""
+    play = greeted(Playbook.aggregate("good", "mute", rules=MUTE))
+    asked = dict(play.host(request(1, "tools/list")))
+    assert play.server("good", result(asked["good"]["id"], tools=[{"name": "t"}])) == []
+    told, listed = sorted(play.wait(3.0), reverse=True)
+    assert (told[0], told[1]["method"]) == ("mute", "notifications/cancelled")
+    assert listed[1]["result"]["tools"] == [{"name": "t"}]
+
+
+def test_without_a_timeout_the_handshake_has_a_minute() -> None:
+    """The host is answered long before; the late server is announced if it comes."""
+    play = Playbook.aggregate("good", "slow")
+    hellos = dict(play.host(request(0, "initialize")))
+    play.server("good", result(hellos["good"]["id"], capabilities={"tools": {}}))
+    assert [to for to, _ in play.wait(OPENING_SECONDS)] == ["host"]
+    assert play.wait(59.0 - OPENING_SECONDS) == []
+    assert play.wait(1.0) == [Close("slow")]
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [({"prefix": "m"}, "t"), ({"prefix": "m", "deny": ("secret*",)}, "m_secrets"), ({"allow": ("a*",)}, "b")],
+)
+def test_a_name_that_no_silent_server_could_own_is_unknown_at_once(rules: dict, name: str) -> None:
+    """Its prefix and its rules say so; nobody is asked and nothing is started."""
+    play = with_a_mute_one(rules)
+    (_, asked), _ = play.host(request(1, "tools/list"))
+    play.server("good", result(asked["id"], tools=[]))
+    ((_, refusal),) = play.host(request(2, "tools/call", name=name))
+    assert (refusal["id"], refusal["error"]["code"]) == (2, -32602)
+
+
+def test_a_name_that_a_silent_server_may_own_waits_for_its_own_time() -> None:
+    """Nobody else is asked again, and then it is unknown."""
+    play = with_a_mute_one()
+    (_, asked), _ = play.host(request(1, "tools/list"))
+    play.server("good", result(asked["id"], tools=[]))
+    play.closed("mute")
+    assert play.host(request(2, "tools/call", name="t")) == [Open("mute", 0.5)]
+    said = [m for to, m in (one for one in play.wait(3.0) if type(one) is tuple) if to == "host"]
+    assert [(m["id"], m["error"]["code"]) for m in said] == [(2, -32602)]

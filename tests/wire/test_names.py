@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crp_mcp.core.wire.names import MAX_NAME, public_names
+from crp_mcp.core.wire.names import MAX_NAME, may_be_of, public_names
 
 SERVERS = st.sampled_from(["a", "a_b", "b", "git", "with space", "é"])
 TOOLS = st.one_of(
@@ -57,3 +58,31 @@ def test_an_allow_listed_dot_is_left_alone() -> None:
     assert re.fullmatch(
         r"a_dot_ted_[0-9a-f]{8}", public_names([("a", "dot.ted"), ("b", "dot.ted")], {})["a", "dot.ted"]
     )
+
+
+@given(ORIGINALS, PREFIXES, st.sets(TOOLS))
+def test_every_public_name_may_be_of_its_server(names: list, prefixes: dict, taken: set) -> None:
+    """Whatever else there is, and however the name was made: rules that show this one tool are enough."""
+    for (server, name), public in public_names(names, prefixes, taken).items():
+        assert may_be_of(public, server, prefixes.get(server), lambda shown, own=name: shown == own)
+
+
+@pytest.mark.parametrize(
+    ("public", "prefix", "shown", "may"),
+    [
+        ("echo", None, {"echo"}, True),
+        ("echo", None, {"other"}, False),
+        ("git_echo", None, {"echo"}, True),
+        ("git_echo", None, {"git_ech"}, False),
+        ("echo", "p", {"echo"}, False),
+        ("git_echo", "p", {"echo", "git_echo"}, False),
+        ("p_echo", "p", {"echo"}, True),
+        ("p_secret", "p", {"echo"}, False),
+        ("p_echo_0123abcd", "p", {"unreadable"}, True),
+        ("p_echo_0123abcdef", "p", {"unreadable"}, False),
+        ("q_echo_0123abcd", "p", {"unreadable"}, False),
+    ],
+)
+def test_what_may_be_of_a_server(public: str, prefix: str | None, shown: set[str], may: bool) -> None:
+    """By its prefix and its rules; a hash can stand for anything."""
+    assert may_be_of(public, "git", prefix, shown.__contains__) == may

@@ -83,16 +83,15 @@ class Aggregate(Proxy):
     # -- tools ---------------------------------------------------------------------------------------------------
 
     def _list_tools(self, call: Call, now: float) -> None:
-        self._learn_tools(call, lambda found, at: self._tools_listed(call, found), now)
+        self._learn_tools(call, self._offering("tools"), lambda found, at: self._tools_listed(call, found), now)
 
-    def _learn_tools(self, call: Call, done: Callable[[dict[str, Gathered], float], None], now: float) -> None:
-        def learned(found: dict[str, Gathered], at: float) -> None:
-            for name, answer in found.items():
-                if answer.answered:
-                    self.tools.learn(name, read_tools(name, answer.items)[0])
-            done(found, at)
+    def _learn_tools(
+        self, call: Call, links: Iterable[Link], done: Callable[[dict[str, Gathered], float], None], now: float
+    ) -> None:
+        def learn(name: str, items: list[bytes]) -> None:
+            self.tools.learn(name, read_tools(name, items)[0])
 
-        Gather(call, self._offering("tools"), "tools/list", learned, member="tools").start(now)
+        Gather(call, links, "tools/list", done, member="tools", each=learn).start(now)
 
     def _tools_listed(self, call: Call, found: dict[str, Gathered]) -> None:
         self.answer(call, list_result("tools", self.tools.shown(), call.modern, _caching(found)))
@@ -101,10 +100,17 @@ class Aggregate(Proxy):
         name = text_of(call.frame.part("name")) or ""
         if self.own_tool(name):
             self.serve(call, "tool", name)
-        elif self.tools.find(name) is None and any(not self.tools.knows(link.name) for link in self._offering("tools")):
-            self._learn_tools(call, lambda found, at: self._call_known(call, name, at), now)
+            return
+        owners = [] if self.tools.find(name) else self._possible_owners(name)
+        if owners:
+            self._learn_tools(call, owners, lambda found, at: self._call_known(call, name, at), now)
         else:
             self._call_known(call, name, now)
+
+    def _possible_owners(self, name: str) -> list[Link]:
+        """Servers to ask for their tools before a name counts as unknown: those not listed yet that could own it."""
+        unlisted = [link for link in self._offering("tools") if not self.tools.knows(link.name)]
+        return [link for link in unlisted if self.tools.may_own(link.name, name)]
 
     def _call_known(self, call: Call, name: str, now: float) -> None:
         tool = self.tools.find(name)
@@ -130,12 +136,10 @@ class Aggregate(Proxy):
         self, call: Call, member: str, into: Items, capability: str, now: float, ours: Sequence[bytes] = ()
     ) -> None:
         def gathered(found: dict[str, Gathered], at: float) -> None:
-            for name, answer in found.items():
-                if answer.answered:
-                    into.learn(name, answer.items)
             self.answer(call, list_result(member, [*into.shown(), *ours], call.modern, _caching(found)))
 
-        Gather(call, self._offering(capability), call.frame.method or "", gathered, member=member).start(now)
+        links, method = self._offering(capability), call.frame.method or ""
+        Gather(call, links, method, gathered, member=member, each=into.learn).start(now)
 
     def _list_templates(self, call: Call, now: float) -> None:
         ours = [dump(template) for template in self.own.templates()]

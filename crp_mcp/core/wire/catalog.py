@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .answers import dump, with_member, without_members
 from .commands import OwnSide, ServerRules
 from .frame import text_of
-from .names import Original, public_names
+from .names import Original, may_be_of, public_names
 from .scan import NotJson, items, members
 
 _EXPRESSION = re.compile(r"\{[^{}]*\}")
@@ -103,6 +103,11 @@ class Tools:
 
     def knows(self, server: str) -> bool:
         return server in self._by_server
+
+    def may_own(self, server: str, public: str) -> bool:
+        """Whether a server that has not listed its tools may have this one."""
+        rules = self._rules[server]
+        return may_be_of(public, server, rules.prefix, lambda name: is_shown(rules, name))
 
     def find(self, public: str) -> Tool | None:
         return self._public.get(public)

@@ -135,6 +135,8 @@ class ServerRules(NamedTuple):
     """Seconds a request may take without a sign of progress."""
     ceiling: float = 86_400.0
     """Seconds a request may take whatever its progress."""
+    handshake: float = 60.0
+    """Seconds it may take to answer an `initialize` of ours."""
     shared: bool = False
     """Other hosts use the same connection."""
 

@@ -43,7 +43,11 @@ def base_params(call: Call) -> bytes:
 
 
 class Gather:
-    """Ask `method` of all these servers; `done(answers by server, now)` comes once, when the last has answered."""
+    """Ask `method` of all these servers; `done(answers by server, now)` comes once, when the last has answered.
+    `each(server, items)` comes as one has answered in full.
+
+    Each gets `seconds`, or its own timeout where that is shorter.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class Gather:
         *,
         params: bytes | None = None,
         member: str | None = None,
+        each: Callable[[str, list[bytes]], None] | None = None,
         seconds: float = LIST_SECONDS,
     ) -> None:
         self._call = call
@@ -62,6 +67,7 @@ class Gather:
         self._done = done
         self._params = base_params(call) if params is None else params
         self._member = member
+        self._each = each
         self._seconds = seconds
         self._answers: dict[str, Gathered] = {link.name: Gathered() for link in self._links}
         self._open = len(self._links)
@@ -78,7 +84,8 @@ class Gather:
         def answered(outcome: Outcome, at: float) -> None:
             self._answered(link, outcome, seen, at)
 
-        pending = link.ask(self._method, params, answered, now, idle=self._seconds)
+        seconds = min(self._seconds, link.rules.idle)
+        pending = link.ask(self._method, params, answered, now, idle=seconds)
         self._call.waits_for = (*self._call.waits_for, (link, pending))
 
     def _answered(self, link: Link, outcome: Outcome, seen: set[str], now: float) -> None:
@@ -99,6 +106,8 @@ class Gather:
                 if cursor is not None and cursor not in seen and len(seen) < MAX_PAGES:
                     self._ask(link, cursor, seen | {cursor}, now)
                     return
+        if answer.answered and self._each is not None:
+            self._each(link.name, answer.items)
         self._open -= 1
         if not self._open:
             self._done(self._answers, now)

@@ -13,8 +13,6 @@ from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
 from .frame import Edit, Frame, Piece, text_of
 from .requests import Done, Outcome, Pending, Requests
 
-OPENING_SECONDS = 60.0
-"""How long a server may take to answer our own `initialize` after a restart."""
 LONGEST_HOLD = 5.0
 """A request waits this long for a server that may not be restarted yet; if it would be longer, it fails at once."""
 BACKOFF = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -201,7 +199,7 @@ class Link:
     def _send_greeting(self, now: float) -> None:
         self.greeted, self._greeting_due = False, True
         wire_id = self.requests.claim(None)
-        self._expect(wire_id, "initialize", self._greeting_answered, now, idle=OPENING_SECONDS, whole=True)
+        self._expect(wire_id, "initialize", self._greeting_answered, now, idle=self.rules.handshake, whole=True)
         self._emit(ToServer(self.name, (request_line(wire_id, "initialize", self.greeting),)))
 
     def _greeting_answered(self, outcome: Outcome, now: float) -> None:
@@ -232,7 +230,7 @@ class Link:
         self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
         for line in self.after_greeting:
             wire_id = self.requests.claim(None)
-            self._expect(wire_id, "(again)", _ignore, now, idle=OPENING_SECONDS)
+            self._expect(wire_id, "(again)", _ignore, now, idle=self.rules.handshake)
             self._emit(ToServer(self.name, (line.replace(b"@ID@", wire_id, 1),)))
         self._flush()
 

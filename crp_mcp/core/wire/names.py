@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 MAX_NAME = 48
 _HASH = 8
+_HEAD = (MAX_NAME - _HASH - 2) // 2
+_HASHED = re.compile(rf"_[0-9a-f]{{{_HASH}}}(?:_|$)")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
 Original = tuple[str, str]
@@ -35,8 +37,21 @@ def with_hash(clean: str, identity: Original) -> str:
     room = MAX_NAME - _HASH - 2
     if len(clean) <= room:
         return f"{clean}_{digest}"
-    head = room // 2
-    return f"{clean[:head]}_{digest}_{clean[len(clean) - (room - head) :]}"
+    return f"{clean[:_HEAD]}_{digest}_{clean[len(clean) - (room - _HEAD) :]}"
+
+
+def may_be_of(public: str, server: str, prefix: str | None, shown: Callable[[str], bool]) -> bool:
+    """Whether a server that has not listed yet may turn out to own this name. False only where it cannot.
+
+    `shown`: whether the server's rules let a name of its own through.
+    """
+    if prefix is None and shown(public):
+        return True
+    front = f"{server if prefix is None else prefix}_"
+    if len(public) <= MAX_NAME and public.startswith(front) and shown(public[len(front) :]):
+        return True
+    # A hash stands for a name that cannot be read back.
+    return bool(_HASHED.search(public)) and public.startswith(_FOREIGN.sub("_", front)[:_HEAD])
 
 
 def public_names(
