@@ -72,3 +72,75 @@ def test_counts_do_not_hang_on_where_a_text_is_cut(text: str, cuts: list[int]) -
 def test_a_long_text_of_nothing_but_blanks_is_empty() -> None:
     """As a short one is."""
     assert _said(b" " * _LONG).startswith("returned 0 rows")
+
+
+_PAGE = "This module has classes and functions that are described below at some length.\n" * 12
+
+
+@pytest.mark.parametrize(
+    "mention",
+    [
+        "        builtins.Exception(builtins.BaseException)",
+        "    class ArgumentError(builtins.Exception)",
+        "    Exception: the base class of them all, see ``Error(message)``.",
+        "Raises:\n    ValueError: If the name is not known.",
+        "   :raises ValueError: If the name is not known.",
+        "With `level` set to ERROR (see logging.ERROR) only that is written.",
+        "CRITICAL = 50\n    ERROR = 40",
+        "| `KeyError: x` | the key is missing |",
+        "        raise AttributeError(\n            'x')",
+        "except ImportError: recount = None",
+        "Both `fatal:` and `error:` lines are kept.",
+    ],
+)
+def test_a_page_that_explains_errors_reports_none(mention: str) -> None:
+    """A class name or a level in prose, documentation or code is no error that happened."""
+    said = _said(f"{_PAGE}{mention}\n{_PAGE}")
+    assert "first error" not in said
+    assert "last error" not in said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: relation users does not exist",
+        "ValueError: invalid literal for int()",
+        "E   AssertionError: 3 is not 4",
+        "requests.exceptions.HTTPError: 404 Client Error",
+        "fatal: not a git repository",
+        "panic: runtime error: index out of range",
+        "src/main.c:12:5: error: expected ';' before '}'",
+        "gcc: fatal error: no input files",
+        "error[E0308]: mismatched types",
+        "src/app.ts(3,7): error TS2322: Type 'string' is not assignable",
+        "[ERROR] Failed to execute goal",
+        "FAILED tests/test_a.py::test_b - AssertionError",
+        "Caused by: java.lang.IllegalStateException: closed",
+        'Exception in thread "main" java.lang.NullPointerException: x',
+        "2024-05-01 ERROR: disk full",
+        "Database error: no such table",
+        "npm ERR! code ELIFECYCLE",
+        "##[error]Process completed with exit code 1.",
+    ],
+)
+def test_a_line_that_states_an_error_is_shown_wherever_it_stands(line: str) -> None:
+    """Such a line needs no log around it."""
+    assert read_shape(f"{_PAGE}{line}\n{_PAGE}".encode()).text.get("first_error") == line
+
+
+@pytest.mark.parametrize(
+    ("usual", "red"),
+    [
+        ("2024-05-01T10:00:00Z db ready", "2024-05-01T10:00:09Z worker 3 got TimeoutError('late')"),
+        ("web-1  | 2024-05-01 10:00:00,123 INFO ready", "web-1  | 2024-05-01 10:00:09,001 ERROR card refused"),
+        ("12:00:01.123 [main] INFO  c.App - ready", "12:00:09.123 [main] ERROR c.App - refused"),
+        ("May  1 10:00:00 host sshd[1]: ready", "May  1 10:00:09 host sshd[1]: error: kex refused"),
+        ("INFO ready for orders", "ERROR order 12 refused"),
+        ('10.0.0.1 - - [01/May/2024:10:00:00 +0000] "GET /"', "[error] 12#0: *3 upstream: ERROR connect refused"),
+        ("tests/test_a.py::test_b PASSED", "tests/test_a.py::test_c FAILED"),
+        ("time=1 level=info msg=ready", "time=2 level=error msg=refused ERROR"),
+    ],
+)
+def test_a_log_shows_its_first_error_line(usual: str, red: str) -> None:
+    """Timestamps, levels or a test run make it one, and then any line that names an error counts."""
+    assert read_shape(f"{usual}\n{usual}\n{red}\n{usual}\n{usual}\n".encode()).text.get("first_error") == red

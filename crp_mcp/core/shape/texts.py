@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from .alarms import LINE, Alarms
 from .fault_texts import strip_ansi
 
 _LEVELS = (
@@ -41,18 +42,6 @@ _WORD = {
     for word, _ in _SPELLINGS
 }
 _ALARMS = frozenset({"FATAL", "CRITICAL", "PANIC", "ERROR", "FAILED"})
-_ALARM_WORDS = tuple(
-    (word, re.compile(word + rest))
-    for word, rest in (
-        ("Error", r"(?=\s?[:(])"),
-        ("Exception", r"(?=\s?[:(])"),
-        ("Error - ", ""),
-        ("error:", ""),
-        ("fatal:", ""),
-        ("panic:", ""),
-        ("Traceback", r"(?= \(most)"),
-    )
-)
 _HEADING = re.compile(r"(?m)^(#{1,6}[ \t]+\S.{0,150}|={3,} ?\S.{0,100}? ?={3,})[ \t#]*$")
 _SENTENCE_END = re.compile(r"[.!?。！？](?=[\s\"')\]]|$)")
 _ENTITY = re.compile(
@@ -63,7 +52,6 @@ _ENTITY = re.compile(
 )
 _HEAD_CHARS = 65_536
 _TAIL_CHARS = 4_000
-_LINE = 500
 _EDGE = 5
 _HEADINGS = 24
 _ENTITIES = 12
@@ -78,8 +66,7 @@ class TextStats:
         self._open: set[str] = set()
         """Spellings of levels in the line that the last block left unfinished."""
         self._last_char = "\n"
-        self._first: str | None = None
-        self._last: str | None = None
+        self._alarms = Alarms()
         self._headings: list[str] = []
         self._head = ""
         self._tail = ""
@@ -101,30 +88,25 @@ class TextStats:
         self._count_levels(block)
 
     def _count_levels(self, block: str) -> None:
-        first, last = len(block), -1
+        alarms: list[int] = []
         line_end, line_start = block.find("\n"), block.rfind("\n") + 1
         line_end = len(block) if line_end < 0 else line_end
         still = set() if line_start else self._open
         for spelling, level in _SPELLINGS:
-            count, start, end = _lines_with(block, spelling)
-            if count:
-                self._levels[level] += count - (spelling in self._open and start < line_end)
+            places = _lines_with(block, spelling)
+            if places:
+                self._levels[level] += len(places) - (spelling in self._open and places[0] < line_end)
                 if level in _ALARMS:
-                    first, last = min(first, start), max(last, end)
-                if end >= line_start and line_start < len(block):
+                    alarms += places
+                if places[-1] >= line_start and line_start < len(block):
                     still = still | {spelling}
         self._open = still
-        for word, pattern in _ALARM_WORDS:
-            for found in pattern.finditer(block) if word in block else ():
-                first, last = min(first, found.start()), max(last, found.start())
-        if last >= 0:
-            if self._first is None:
-                self._first = _line_at(block, first)
-            self._last = _line_at(block, last)
+        self._alarms.feed(block, alarms)
 
     def facts(self) -> dict[str, Any]:
         """What goes into `Shape.text`; members without content are left out."""
         head = strip_ansi(self._head)
+        first, last = self._alarms.lines(self._levels.total(), self.lines)
         order = {level: at for at, level in enumerate(_LEVELS)}
         facts: dict[str, Any] = {
             "chars": self.chars,
@@ -134,10 +116,10 @@ class TextStats:
             "headings": list(self._headings),
             "entities": _entities(head),
             "levels": {level: self._levels[level] for level in sorted(self._levels, key=order.__getitem__)},
-            "first_error": self._first,
-            "last_error": self._last if self._last != self._first else None,
-            "head": [line[:_LINE] for line in head.splitlines() if line.strip()][:_EDGE],
-            "tail": [line[:_LINE] for line in strip_ansi(self._tail).splitlines() if line.strip()][-_EDGE:],
+            "first_error": first,
+            "last_error": last,
+            "head": [line[:LINE] for line in head.splitlines() if line.strip()][:_EDGE],
+            "tail": [line[:LINE] for line in strip_ansi(self._tail).splitlines() if line.strip()][-_EDGE:],
         }
         return {name: fact for name, fact in facts.items() if fact not in (None, "", [], {})}
 
@@ -149,19 +131,9 @@ def text_facts(text: str) -> dict[str, Any]:
     return stats.facts()
 
 
-def _lines_with(block: str, word: str) -> tuple[int, int, int]:
-    """(lines that hold the word as a word of its own, where the first and the last stand)."""
-    if word not in block:
-        return 0, -1, -1
-    starts = [found.start() for found in _WORD[word].finditer(block)]
-    return (len(starts), starts[0], starts[-1]) if starts else (0, -1, -1)
-
-
-def _line_at(block: str, at: int) -> str:
-    start = block.rfind("\n", 0, at) + 1
-    end = block.find("\n", at)
-    start = max(start, at - _LINE // 2)
-    return strip_ansi(block[start : min(end if end >= 0 else len(block), start + _LINE)]).strip()
+def _lines_with(block: str, word: str) -> list[int]:
+    """Where the word stands as a word of its own, once for each line that holds it."""
+    return [found.start() for found in _WORD[word].finditer(block)] if word in block else []
 
 
 def _first_sentence(head: str) -> str:
