@@ -99,6 +99,8 @@ def load_settings(
     clearance: tuple[tuple[str, str], ...] = (),
     policy: str | None = None,
     budget: tuple[int, int, int, int] | None = None,
+    roots: tuple[Path, ...] | None = None,
+    window: int | None = None,
     env: Mapping[str, str] | None = None,
     host: bool = True,
 ) -> Settings:
@@ -121,7 +123,8 @@ def load_settings(
         store=str(where),
         registry=tuple(map(str, registry_paths(env, named))),
         project=project,
-        roots=context_roots(env, project),
+        roots=context_roots(env, project) if roots is None else tuple(str(root.resolve()) for root in roots),
+        window=window,
         host_key=host_key(read_ancestors()) if host else "",
         clearance=(*clearance, *((("*", env["CRP_MCP_CLEARANCE"]),) if host and env.get("CRP_MCP_CLEARANCE") else ())),
         policy=policy if policy is not None else env.get("CRP_MCP_POLICY", ""),

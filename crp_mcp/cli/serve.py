@@ -82,6 +82,8 @@ def _settings(options: argparse.Namespace, config: Config | None) -> Settings:
         clearance=config.clearance if config else (),
         policy=options.policy if options.policy is not None else config.policy if config else None,
         budget=budget_of(config.budget) if config and config.budget else None,
+        roots=config.roots if config else None,
+        window=config.window if config else None,
     )
 
 

@@ -21,7 +21,7 @@ from .jsonc import decode, parse_jsonc
 
 ERAS = ("auto", "legacy", "modern")
 OWN_SECTION = "crp"
-_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget")
+_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget", "roots", "window")
 _BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
 _LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
@@ -103,6 +103,10 @@ class Config:
     """The operator's CRP-Safety-Policy."""
     budget: Mapping[str, int] = field(default_factory=dict)
     """Most bytes and entries of store and conversation, where they are not the usual ones."""
+    roots: tuple[Path, ...] | None = None
+    """Folders whose files a context request may read; None: the host's project."""
+    window: int | None = None
+    """Tokens of the model's context window."""
     warnings: tuple[str, ...] = ()
     """Sentences for a person: what was let pass or left out, and why."""
 
@@ -141,6 +145,8 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
         clearance=_clearance(own["clearance"]) if "clearance" in own else (),
         policy=_policy(own["policy"], expander) if "policy" in own else None,
         budget=_budget(own["budget"]) if "budget" in own else {},
+        roots=tuple(one.path_under(path.parent, expander) for one in own["roots"].items()) if "roots" in own else None,
+        window=_above_zero(own["window"]) if "window" in own else None,
         warnings=tuple(warnings),
     )
 
@@ -156,13 +162,13 @@ def _policy(one: Field, expander: Expander) -> str:
 
 def _budget(one: Field) -> dict[str, int]:
     """Whole numbers above 0."""
-    found: dict[str, int] = {}
-    for key, member in one.mapping(_BUDGET_KEYS).items():
-        value = member.value
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise member.error("must be a whole number above 0")
-        found[key] = value
-    return found
+    return {key: _above_zero(member) for key, member in one.mapping(_BUDGET_KEYS).items()}
+
+
+def _above_zero(one: Field) -> int:
+    if isinstance(one.value, bool) or not isinstance(one.value, int) or one.value < 1:
+        raise one.error("must be a whole number above 0")
+    return one.value
 
 
 def _clearance(one: Field) -> tuple[tuple[str, str], ...]:

@@ -341,3 +341,17 @@ def test_policy_and_budget_are_read_and_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=named):
             read(wrong)
+
+
+def test_roots_and_window_of_context_requests_are_read_and_checked() -> None:
+    """Folders relative to the file, and a whole number of tokens; absent ones leave the usual."""
+    config = read('{"crp": {"roots": ["src", "/else"], "window": 200000}, "mcpServers": {}}')
+    assert config.roots == (Path("/conf/src"), Path("/else"))
+    assert config.window == 200_000
+    assert read('{"mcpServers": {}}').roots is None
+    for own, named in (
+        ('{"window": 0}', "crp.window"),
+        ('{"window": true}', "crp.window"),
+        ('{"roots": "src"}', "crp.roots"),
+    ):
+        assert named in refusal('{"crp": ' + own + ', "mcpServers": {}}')
