@@ -143,9 +143,7 @@ class Port:
         said = f"result withheld: labelled {label}, above the clearance here; it could not be recorded either"
         return withheld(said, {"dev.crp/captured": False}, call.modern)
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
-    ) -> dict[str, Any]:
+    async def call_tool(self, name: str, arguments: object, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
         header = {"op": "tool", "name": name, "arguments": arguments, "meta": own_meta(meta)}
         header["servers"] = sorted(self._calls.servers()) if self._calls is not None else []
         try:

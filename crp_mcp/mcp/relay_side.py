@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +96,13 @@ class RelaySide:
             result = await self._relay.complete(object_of(bytes_of(request.top_piece("params"))))
         else:
             span = request.inner.get("arguments")
-            arguments = object_of(bytes_of(request.piece(span)) if span else None)
-            result = await self._relay.call_tool(command.target, arguments, meta, command.modern)
+            try:
+                arguments = value_of(bytes_of(request.piece(span)) if span else None)
+            except (ValueError, RecursionError) as error:
+                said = f"{command.target}: arguments cannot be read: {error}"
+                result = {"content": [{"type": "text", "text": said}], "isError": True}
+            else:
+                result = await self._relay.call_tool(command.target, arguments, meta, command.modern)
         return {"resultType": "complete", **result} if command.modern else result
 
 
@@ -116,6 +122,28 @@ def bytes_of(piece: Piece | None) -> bytes | None:
         return piece
     assert isinstance(piece.source, SpoolFile)
     return piece.source.read(piece.start, piece.end)
+
+
+def value_of(raw: bytes | None) -> Any:
+    """Raw JSON as Python sees it; None where there is none. Numbers beyond all bounds become the largest there are.
+
+    Raises:
+        ValueError, RecursionError: it is no JSON, or nested too deeply.
+    """
+    if not raw:
+        return None
+    return json.loads(raw, parse_int=_number, parse_float=_number, parse_constant=_refuse)
+
+
+def _number(text: str) -> int | float:
+    """Infinity would be lost on the way to the tool: the largest number is refused there as what it is."""
+    if len(text) <= 100 and text.lstrip("-").isdigit():
+        return int(text)
+    return max(-sys.float_info.max, min(float(text), sys.float_info.max))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def object_of(raw: bytes | None) -> dict[str, Any]:

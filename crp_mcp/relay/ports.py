@@ -99,10 +99,11 @@ class RelayPort(Protocol):
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
         """Record one result. None: forward it as it came. Bytes: the `result` JSON to send instead. Never raises."""
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any], modern: bool
-    ) -> dict[str, Any]:
-        """Result object of one of our own tools; what went wrong is in it, with `isError`."""
+    async def call_tool(self, name: str, arguments: object, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
+        """Result object of one of our own tools; what went wrong is in it, with `isError`.
+
+        `arguments`: the JSON value that was given; None where there was none.
+        """
 
     def resource_templates(self) -> list[dict[str, Any]]:
         """Definitions of our own resource templates; [] where they are switched off."""
