@@ -14,7 +14,7 @@ from crp_mcp.core.shape.again import SMALL, has_blocks, open_body, open_document
 from crp_mcp.core.shape.cells import NotJson, compact_json
 from crp_mcp.core.shape.model import Column, Shape
 
-from .columns import ColumnPlan, column_values, has_leading_zeros, plain_cell, plan_columns, whole_text
+from .columns import ColumnPlan, column_values, has_codes, plain_cell, plan_columns, whole_text
 from .lines import split_lines, text_rows
 from .sql import quote
 from .tables import Source, lists_of
@@ -145,20 +145,15 @@ class _Table:
         beside: list[Sequence[Any]] = []
         for plan in self._plans:
             cells: Sequence[Any] = turned[plan.position]
-            if self._text_cells:
-                cells = self._text_column(plan, cells)
+            if plan.beside and plan.name not in self._coded and has_codes(cells):
+                self._coded.add(plan.name)
+            if self._text_cells and plan.kind in ("text", "date", "datetime", "bool"):
+                cells = [None if cell is None else str(cell) for cell in cells]
             values = column_values(plan, cells)
             main.append(values[0])
             beside += values[1:]
         self._db.executemany(self._insert, zip(*main, *beside, strict=True))
         self._rows += len(batch)
-
-    def _text_column(self, plan: ColumnPlan, cells: Sequence[Any]) -> Sequence[Any]:
-        if plan.kind in ("text", "date", "datetime", "bool"):
-            return [None if cell is None else str(cell) for cell in cells]
-        if plan.beside and has_leading_zeros(cells):
-            self._coded.add(plan.name)
-        return cells
 
     def finish(self) -> Built:
         """What was built. Columns of codes (007) get their texts back."""

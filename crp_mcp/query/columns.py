@@ -29,6 +29,8 @@ _NATIVE_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(
 _MONTH_ONLY = re.compile(r"\d{4}-\d\d", re.ASCII)
 _LEADING_ZERO = re.compile(r"-?0\d+", re.ASCII)
 
+_CODE = re.compile(r"[+-]?(?:0\d+|\d{19,})", re.ASCII)
+
 Convert = Callable[[Sequence[Any]], Sequence[Any]]
 
 
@@ -256,6 +258,11 @@ def original(cell: Any) -> Any:
     return whole_text(cell) if type(cell) is str else None if cell is None else str(plain_cell(cell))
 
 
-def has_leading_zeros(cells: Iterable[Any]) -> bool:
-    """Whether some texts are digits that begin with a zero: codes, not numbers."""
-    return any(type(cell) is str and _LEADING_ZERO.fullmatch(cell) is not None for cell in cells)
+def has_codes(cells: Iterable[Any]) -> bool:
+    """Whether some texts are digits that no number holds: with a zero in front (007), or beyond 64 bits."""
+    return any(type(cell) is str and _CODE.fullmatch(cell) is not None and is_code(cell) for cell in cells)
+
+
+def is_code(digits: str) -> bool:
+    """Whether text that `_CODE` fits would lose something as a number."""
+    return digits.lstrip("+-").startswith("0") or not -_INT64 <= int(digits[:400]) < _INT64

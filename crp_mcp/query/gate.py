@@ -229,11 +229,11 @@ class ExactSum(list[Any]):
             return total if -(2**63) <= total < 2**63 else str(total)
         try:
             total = math.fsum(numbers)
-            largest = max(abs(total), *map(abs, numbers), 1e-300)
             # What decimals lose as doubles is relative to the largest of them, also where they cancel out, and grows
-            # with the root of their number.
+            # with the root of their number; the exact total is then rounded once.
             count = min(len(numbers), 4 * math.sqrt(len(numbers)))
-            return round(total, math.floor(-math.log10(count * largest * 2.0**-52)))
+            noise = (count * max(map(abs, numbers)) + abs(total)) * 2.0**-53
+            return round(total, math.floor(-math.log10(max(noise, 1e-300))))
         except (OverflowError, ValueError):
             return sum(float(value) for value in numbers)
 

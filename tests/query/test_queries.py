@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -361,3 +362,21 @@ def same(given_value: Any, cell: Any) -> bool:
     if isinstance(given_value, int) and not -(2**63) <= given_value < 2**63:
         return bool(str(given_value) == cell)
     return bool(given_value == cell)
+
+
+def test_digits_that_no_number_holds_stay_text(room: Room) -> None:
+    """A code with a zero in front, ids beyond 64 bits: every one is there, and equal to itself alone."""
+    room.capture([{"zip": "0123"}, *({"zip": str(n)} for n in range(1000, 1099))])
+    assert room.rows("SELECT count(zip), count(DISTINCT zip), min(zip), sum(zip = '0123') FROM latest") == [
+        [100, 100, "0123", 1]
+    ]
+    ids = [str(2**70 + n) for n in range(50)] + [str(2**60 + n) for n in range(50)]
+    room.capture([{"id": one} for one in ids])
+    assert room.rows(f"SELECT count(DISTINCT id), sum(id = '{ids[3]}') FROM latest") == [[100, 1]]
+
+
+def test_a_sum_of_long_decimals_keeps_all_their_digits(room: Room) -> None:
+    """The rounding takes the noise of doubles away, and no digit of the data."""
+    room.capture([{"v": -89.23450472 - n / 8} for n in range(3_000)])
+    exact = sum((Decimal(repr(-89.23450472 - n / 8)) for n in range(3_000)), Decimal(0))
+    assert abs(Decimal(repr(room.one("SELECT sum(v) FROM latest"))) - exact) < Decimal("1e-8")
