@@ -24,8 +24,8 @@ def count_tokens(text: str) -> int:
 
 _OWN_LINE = re.compile(
     r"(?:UPSTREAM PARTIAL: total (?:[\d,]+|unknown)(?:, returned [\d,]+)?, shown [\d,]+ (?:row|item)s?"
-    r"(?:, [\d,]+ of [\d,]+ columns)?"
-    r"|(?:[\d,]+ of )?[\d,]+ (?:row|item)s? shown(?:, [\d,]+ of [\d,]+ columns)?"
+    r"(?:, [\d,]+ of (?:more than )?[\d,]+ columns)?"
+    r"|(?:[\d,]+ of )?[\d,]+ (?:row|item)s? shown(?:, [\d,]+ of (?:more than )?[\d,]+ columns)?"
     r"|(?:UPSTREAM PARTIAL; )?object(?: of [\d,]+ keys?)?; [\w, ]+ shown"
     r"|(?:UPSTREAM PARTIAL(?:, [\d,]+ in all)?; )?excerpt(?: of [\d,]+ \w+(?:, [\d,]+ \w+)?)?"
     r"|one value, (?:not )?shown in full|text of [\d,]+ lines?, shown in full"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crp_mcp.core.model import SummaryOptions
-from crp_mcp.core.shape import HEAD, read_shape
+from crp_mcp.core.model import Kind, SummaryOptions
+from crp_mcp.core.shape import HEAD, Shape, read_shape, shape_from_json, shape_to_json
 from crp_mcp.core.shape.texts import TextStats
 from crp_mcp.core.summary import render_summary
 from tests.core.summary_checks import ID, count_tokens
@@ -144,3 +149,64 @@ def test_a_line_that_states_an_error_is_shown_wherever_it_stands(line: str) -> N
 def test_a_log_shows_its_first_error_line(usual: str, red: str) -> None:
     """Timestamps, levels or a test run make it one, and then any line that names an error counts."""
     assert read_shape(f"{usual}\n{usual}\n{red}\n{usual}\n{usual}\n".encode()).text.get("first_error") == red
+
+
+_MANY = {f"key{n}": n for n in range(60_000)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[_MANY], [_MANY] * 2, [{f"c{n}": n} for n in range(60_000)], {"columns": list(_MANY), "rows": [[*range(60_000)]]}],
+    ids=["one row", "rows", "a key each", "lists"],
+)
+def test_more_columns_than_are_kept_are_not_given_as_their_number(value: object) -> None:
+    """A limit of the reader is no fact of the payload."""
+    said = _said(json.dumps(value))
+    assert "| more than 50,000 columns, json" in said
+    assert not re.search(r"(?<!more than )\b50,000 columns", said)
+    assert shape_from_json(shape_to_json(read_shape(json.dumps(value).encode()))).more_columns
+
+
+def test_as_many_columns_as_are_kept_are_their_number() -> None:
+    """At the limit nothing is left out."""
+    said = _said(json.dumps([{f"k{n}": n for n in range(50_000)}] * 2))
+    assert "| 50,000 columns, json rows" in said
+    assert "more than" not in said
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"), [(59, "of 59 values shown"), (60, "of at least 60 values"), (5_000, "of at least 60 values")]
+)
+def test_values_beyond_those_kept_are_not_denied(keys: int, said: str) -> None:
+    """Of an object's values and members only the first are kept."""
+    text = _said(json.dumps({f"key{n}": n for n in range(keys)}))
+    assert text.startswith(f"object of {keys:,} keys; ")
+    assert said in text
+
+
+@pytest.mark.parametrize(("count", "end"), [(20, "; and 4 more"), (24, "; and more"), (90, "; and more")])
+def test_headings_beyond_those_kept_are_not_denied(count: int, end: str) -> None:
+    """Nor are names in a text."""
+    text = "".join(f"# h{n}\n\nplain words\n\n" for n in range(count))
+    headings = next(line for line in _said(text).splitlines() if "headings: " in line)
+    assert headings.endswith(end) or (count == 20 and "and" not in headings)
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.encodebytes, base64.urlsafe_b64encode])
+def test_encoded_bytes_have_no_names_in_them(encode: Callable[[bytes], bytes]) -> None:
+    """Whatever letters happen to stand side by side."""
+    data = encode(b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(2_000)))
+    assert "names in it" not in _said(data)
+    assert "entities" not in read_shape(data).text
+    beside = read_shape(b"Seen by Ada Lovelace in /srv/data/a.png\n" + data).text["entities"]
+    assert beside == ["Ada Lovelace", "/srv/data/a.png"]
+
+
+def test_a_thing_that_is_there_once_is_said_in_the_singular() -> None:
+    """One row, one column, one line, one word, one byte."""
+    assert "1 of 1 row shown" in _said('[{"a": 1}]')
+    assert "| 1 column, " in _said('[{"a": 1}]')
+    assert _said("x" * 3_000).startswith("excerpt of 1 line, 1 word;")
+    one = Shape(Kind.BINARY, "result", media=((0, "image", "image/png", 1),))
+    options = SummaryOptions(cap=256, sample_rows=3)
+    assert "image/png, 1 byte" in render_summary(one, scratch_id=ID, tool="a:b", count=count_tokens, options=options)

@@ -12,12 +12,10 @@ from .cells import to_value, type_name
 from .faults import value_fault
 from .find_rows import Found, empty_list, find_rows, is_list, size
 from .lists import ListFacts, list_facts
-from .model import Column, Shape, Value
+from .model import MOST_MEMBERS, Column, Shape, Value
 from .partial import read_extent
 from .vocabulary import COUNTS, FIRST, PAGES, plain
 
-_MOST_SCALARS = 60
-_MOST_MEMBERS = 60
 _NULL = Value("", "null")
 
 
@@ -105,6 +103,7 @@ def table_shape(found: Found) -> Shape:
         partial=why is not None,
         partial_why=why,
         columns=columns,
+        more_columns=facts.more_columns,
         path=path_text(found.path),
         scalars=tuple(_wrapper_scalars(found)),
         head=tuple(row_values(row, columns) for row in facts.head),
@@ -219,7 +218,7 @@ def list_scalars(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, 
     found: list[tuple[int, int, str, Value]] = []
     _collect(value, prefix, 0, found)
     found.sort(key=lambda entry: entry[:2])
-    return [(name, text) for _, _, name, text in found[:_MOST_SCALARS]]
+    return [(name, text) for _, _, name, text in found[:MOST_MEMBERS]]
 
 
 def _collect(value: Mapping[str, Any], prefix: str, depth: int, found: list[tuple[int, int, str, Value]]) -> None:
@@ -243,7 +242,7 @@ def _collect(value: Mapping[str, Any], prefix: str, depth: int, found: list[tupl
 
 def _members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
     members = [(key, describe(node)) for key, node in value.items() if isinstance(node, dict) or is_list(node)]
-    return members[:_MOST_MEMBERS]
+    return members[:MOST_MEMBERS]
 
 
 def describe(node: Any) -> str:

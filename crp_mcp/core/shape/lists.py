@@ -42,6 +42,8 @@ class ListFacts:
     cut: bool = False
     node: bool = False
     """Rows stood under `node` (GraphQL edges)."""
+    more_columns: bool = False
+    """More than were kept."""
 
     @property
     def tabular(self) -> bool:
@@ -198,7 +200,19 @@ class ListCollector:
             head, tail = [item["node"] for item in head], []
         plain = self._stats.finish()[0] if self._take_as == self._take_plain and count else None
         names = self.names if skip else None
-        return ListFacts(count - skip, kinds, tuple(head), tuple(tail), columns, plain, names, index, cut, self.node)
+        return ListFacts(
+            count - skip,
+            kinds,
+            tuple(head),
+            tuple(tail),
+            columns,
+            plain,
+            names,
+            index,
+            cut,
+            self.node,
+            self._stats.full and columns is not None,
+        )
 
     def _columns(self, count: int) -> tuple[Column, ...] | None:
         objects, lists = self._kinds["object"], self._kinds["list"]

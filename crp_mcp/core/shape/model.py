@@ -8,6 +8,11 @@ from typing import Any
 
 from crp_mcp.core.model import Kind
 
+MOST_MEMBERS = 60
+"""Scalars, and other members, that a shape keeps of an object."""
+MOST_HEADINGS, MOST_NAMES = 24, 12
+"""Headings and names that a shape keeps of a text. With as many as this, there may be more in the payload."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -57,6 +62,8 @@ class Shape:
     partial_why: str | None = None
     """The marker, in words of ours and literals of the payload: `has_more: true`, `showing first 15 rows`."""
     columns: tuple[Column, ...] | None = None
+    more_columns: bool = False
+    """There are more columns than `columns` holds; how many more is not known."""
     path: str | None = None
     """Where the rows stand in a wrapped result (`data.items`); None when they are the payload's root."""
     unwrapped: tuple[str, ...] = ()

@@ -81,6 +81,7 @@ class TableCollector:
             partial=why is not None,
             partial_why=why,
             columns=columns,
+            more_columns=self._stats.full,
             head=tuple(row_values(list(row), columns) for row in self._head),
             text={name: note for name, note in notes.items() if note},
         )

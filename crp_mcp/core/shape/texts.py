@@ -8,6 +8,7 @@ from typing import Any
 
 from .alarms import LINE, Alarms
 from .fault_texts import strip_ansi
+from .model import MOST_HEADINGS, MOST_NAMES
 
 _LEVELS = (
     "FATAL",
@@ -50,11 +51,14 @@ _ENTITY = re.compile(
     r"|\b[A-Z][a-z]{1,30}(?: (?:[A-Z][a-z]{1,30}|[A-Z]\.|of|and|de|van|von)){0,3} [A-Z][a-z]{1,30}\b"
     r"|\b[A-Z]{2,10}-\d{1,8}\b|\b[A-Z][a-z]{1,30}(?:[A-Z][a-z]{1,30}){1,6}\b"
 )
+_ENCODED = re.compile(
+    r"(?<![\w/:=?&%.+-])(?=[^a-z\s]{0,60}[a-z])(?=[^A-Z\s]{0,60}[A-Z])(?=[^\d\s]{0,120}\d)"
+    r"(?:[A-Za-z0-9+/_-]{120,}|(?:[A-Za-z0-9+/]{60,76}\r?\n){2,}[A-Za-z0-9+/]*)={0,2}"
+)
+"""Base64, in one line or in lines of one length: what looks like a name in it is none."""
 _HEAD_CHARS = 65_536
 _TAIL_CHARS = 4_000
 _EDGE = 5
-_HEADINGS = 24
-_ENTITIES = 12
 
 
 class TextStats:
@@ -81,10 +85,10 @@ class TextStats:
         if len(self._head) < _HEAD_CHARS:
             self._head += block[: _HEAD_CHARS - len(self._head)]
         self._tail = (self._tail + block[-_TAIL_CHARS:])[-_TAIL_CHARS:]
-        if len(self._headings) < _HEADINGS and ("#" in block or "===" in block):
+        if len(self._headings) < MOST_HEADINGS and ("#" in block or "===" in block):
             start = 0 if before == "\n" else block.find("\n") + 1 or len(block)
             found = (match[1].strip() for match in _HEADING.finditer(block, start))
-            self._headings += [text for text, _ in zip(found, range(_HEADINGS - len(self._headings)), strict=False)]
+            self._headings += [text for text, _ in zip(found, range(MOST_HEADINGS - len(self._headings)), strict=False)]
         self._count_levels(block)
 
     def _count_levels(self, block: str) -> None:
@@ -153,5 +157,5 @@ def _first_sentence(head: str) -> str:
 
 
 def _entities(head: str) -> list[str]:
-    counts: Counter[str] = Counter(found.group().rstrip(".,;:") for found in _ENTITY.finditer(head))
-    return [name for name, _ in counts.most_common(_ENTITIES)]
+    counts: Counter[str] = Counter(found.group().rstrip(".,;:") for found in _ENTITY.finditer(_ENCODED.sub(" ", head)))
+    return [name for name, _ in counts.most_common(MOST_NAMES)]

@@ -91,7 +91,8 @@ def _part(shape: Shape, message: _Message, kept: int, width: int) -> Draft:
     told = width >= 60
     said = [ends(line, width, whole=message.size) for line in chosen]
     if told and message.total > kept and first:
-        said.insert(first, f"… {message.total - kept} lines …")
+        left = message.total - kept
+        said.insert(first, f"… {left} line{'s' * (left != 1)} …")
     said = [*(_fault(shape) if told else []), *said]
     return Draft(_extent(message, kept, cut), (_RAW,), (*said, *_members(shape, 4 if told else 0)))
 

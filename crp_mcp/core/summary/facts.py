@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crp_mcp.core.shape.model import Column, Shape, Value
+from crp_mcp.core.shape.model import MOST_MEMBERS, Column, Shape, Value
 
 from .clean import clean, short
 
@@ -78,6 +78,12 @@ def _values(column: Column, filled: int | None, tops: int) -> list[str]:
     return [f"{said}: {listed}{', …' if distinct > shown else ''}"]
 
 
+def columns_in(shape: Shape) -> str:
+    """`5 columns`; `more than 50,000 columns` where not all of them were kept."""
+    said = plural(len(shape.columns or ()), "column")
+    return f"more than {said}" if shape.more_columns else said
+
+
 def about(shape: Shape) -> str:
     """`csv at data.items, unwrapped: fenced, partial: has_more: true`: where it was found and what it lacks."""
     parts = [shape.source.replace("_", " ") if shape.source else "data"]
@@ -115,7 +121,8 @@ def notes(shape: Shape, most: int = 8) -> list[str]:
     if beside and most:
         listed = "; ".join(f"{short(key, 30)}: {value_text(value, 40)}" for key, value in beside[:most])
         left = len(beside) - most
-        lines.append(f"beside the rows: {listed}" + (f"; and {left} more" if left > 0 else ""))
+        over = "at least " if len(shape.scalars) >= MOST_MEMBERS else ""
+        lines.append(f"beside the rows: {listed}" + (f"; and {over}{left} more" if left > 0 else ""))
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from crp_mcp.core.model import SummaryOptions
-from crp_mcp.core.shape.model import Shape, Value
+from crp_mcp.core.shape.model import MOST_MEMBERS, Shape, Value
 
 from .clean import short
 from .draft import Draft, Step
@@ -35,7 +35,8 @@ def _object(shape: Shape, most: int, width: int) -> Draft:
     lines += _grouped([f"{_key(key)}: {short(what, 80)}" for key, what in members], width)
     left = len(shape.scalars) + len(shape.members) - len(scalars) - len(members)
     if left and most:
-        lines.append(f"and {left} more")
+        over = "at least " if MOST_MEMBERS in (len(shape.scalars), len(shape.members)) else ""
+        lines.append(f"and {over}{left} more")
     return Draft(_object_extent(shape, len(scalars), len(members)), _WAYS, tuple(lines))
 
 
@@ -48,10 +49,15 @@ def _grouped(said: Sequence[str], width: int) -> list[str]:
 def _object_extent(shape: Shape, values: int, members: int) -> str:
     """`object of 27 keys; 15 of 24 values and 3 of 3 members shown`: values may lie deeper than the first level."""
     said = f"object of {plural(shape.key_count, 'key')}" if shape.key_count is not None else "object"
-    parts = [f"{values:,} of {plural(len(shape.scalars), 'value')}"] if shape.scalars else []
-    parts += [f"{members:,} of {plural(len(shape.members), 'member')} in outline"] if shape.members else []
+    parts = [f"{values:,} of {_number(len(shape.scalars), 'value')}"] if shape.scalars else []
+    parts += [f"{members:,} of {_number(len(shape.members), 'member')} in outline"] if shape.members else []
     partial_mark = "UPSTREAM PARTIAL; " if shape.partial else ""
     return f"{partial_mark}{said}; {' and '.join(parts) or 'nothing'} shown"
+
+
+def _number(count: int, noun: str) -> str:
+    """With as many as a shape keeps there may be more."""
+    return f"at least {plural(count, noun)}" if count >= MOST_MEMBERS else plural(count, noun)
 
 
 def _share(scalars: int, members: int, most: int) -> int:

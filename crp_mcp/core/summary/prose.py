@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from crp_mcp.core.model import SummaryOptions
-from crp_mcp.core.shape.model import Shape
+from crp_mcp.core.shape.model import MOST_HEADINGS, MOST_NAMES, Shape
 
 from .clean import beginning, clean, ends, short
 from .draft import Draft, Step
@@ -46,8 +46,8 @@ def _text(shape: Shape, width: int, headings: int, entities: int, edge: int) -> 
     if width:
         lines += _log_lines(fact, width)
         lines += _beginning(str(fact.get("first_sentence") or ""), head, width, edge)
-        lines += _listed("headings", _strings(fact.get("headings")), headings, min(width, 60))
-        lines += _listed("names in it", _strings(fact.get("entities")), entities, min(width, 60))
+        lines += _listed("headings", _strings(fact.get("headings")), headings, min(width, 60), MOST_HEADINGS)
+        lines += _listed("names in it", _strings(fact.get("entities")), entities, min(width, 60), MOST_NAMES)
     # A line that long is a piece of one, cut at both ends, and not the end of the text.
     if edge and tail and len(tail[-1]) < _CUT and fact.get("lines") != 1 and tail[-1] not in head[:edge]:
         lines.append(f"last line: {beginning(tail[-1], width)}")
@@ -101,13 +101,14 @@ def _excerpt(line: str, width: int) -> str:
     )
 
 
-def _listed(said: str, texts: Sequence[str], most: int, width: int) -> list[str]:
+def _listed(said: str, texts: Sequence[str], most: int, width: int, limit: int) -> list[str]:
+    """`limit`: how many a shape keeps; with as many there may be more."""
     if not texts or not most:
         return []
     left = len(texts) - most
     return [
         f"{said}: {'; '.join(beginning(text, width) for text in texts[:most])}"
-        + (f"; and {left} more" if left > 0 else "")
+        + ("; and more" if len(texts) >= limit else f"; and {left} more" if left > 0 else "")
     ]
 
 
@@ -127,8 +128,8 @@ def _empty(shape: Shape, columns: int, beside: int) -> Draft:
     lines += [f"{short(key, 40)}: {short(what, 60)}" for key, what in shape.members[:beside]]
     if shape.columns and columns:
         names = [column_line(column, None, 0) for column in shape.columns[:columns]]
-        left = len(shape.columns) - len(names)
-        lines.append(f"columns: {', '.join(names)}" + (f", and {left} more" if left > 0 else ""))
+        left, over = len(shape.columns) - len(names), "over " if shape.more_columns else ""
+        lines.append(f"columns: {', '.join(names)}" + (f", and {over}{left} more" if left > 0 else ""))
     more = f"UPSTREAM PARTIAL: total {shape.rows_total:,}, " if shape.rows_total else ""
     return Draft(f"{more}returned 0 rows", (_RAW,), tuple(lines))
 
@@ -150,6 +151,6 @@ def media_lines(shape: Shape, most: int) -> list[str]:
     lines = []
     for number, kind, mime, size in shape.media[:most]:
         what = " ".join(short(part, 60) for part in (kind, mime) if part)
-        lines.append(f"block {number}: {what}, {size} bytes")
+        lines.append(f"block {number}: {what}, {size} byte{'s' * (size != 1)}")
     left = len(shape.media) - most
     return lines + ([f"and {plural(left, 'more block')}"] if left > 0 and most else [])

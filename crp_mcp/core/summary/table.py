@@ -10,7 +10,7 @@ from crp_mcp.core.shape.model import Column, Shape
 
 from .clean import short
 from .draft import Draft, Step
-from .facts import NOTHING, column_line, example, extent, notes, plural, value_text
+from .facts import NOTHING, column_line, columns_in, example, extent, notes, plural, value_text
 
 _WAYS = ("scratch_query", 'scratch_get(view="raw")')
 
@@ -62,7 +62,7 @@ class _Table:
         kept = sorted(self._order[: detail.columns])
         lines = notes(shape, detail.notes) if detail.notes >= 0 else []
         if lines and columns:
-            lines[0] = f"{plural(len(columns), 'column')}, {lines[0]}"
+            lines[0] = f"{columns_in(shape)}, {lines[0]}"
         if shape.rows == 1 and shape.head and kept:
             return self._single(kept, detail, lines)
         if shape.rows is not None and shape.rows <= detail.rows and len(kept) == len(columns):
@@ -109,7 +109,7 @@ class _Table:
                 lines.append(f"{self._name(place, 40)}: {f'{kind} {cell}' if kind else cell}")
         shown = extent(self._shape, 1, "row")
         if len(kept) < len(columns):
-            shown += f", {len(kept):,} of {plural(len(columns), 'column')}"
+            shown += f", {len(kept):,} of {columns_in(self._shape)}"
         return Draft(shown, _WAYS, (*lines, *self._left_out(set(kept), detail.names)))
 
     def _name(self, place: int, width: int) -> str:
@@ -133,10 +133,12 @@ class _Table:
                 break
             names.append(name)
         said = f"{plural(left, 'more column')} not described" if kept else plural(left, "column")
+        over = "over " if self._shape.more_columns else ""
+        said = f"{over}{said}"
         if not names:
             return [said]
         unnamed = left - len(names)
-        return [f"{said}: {', '.join(names)}" + (f", and {unnamed} more" if unnamed else "")]
+        return [f"{said}: {', '.join(names)}" + (f", and {over}{unnamed} more" if unnamed else "")]
 
 
 def _by_worth(columns: tuple[Column, ...], rows: int | None) -> list[int]:
