@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -10,10 +11,13 @@ from typing import BinaryIO
 from crp_mcp.errors import ConfigError
 
 
-def read_file(name: str) -> bytes:
-    """The bytes of a file. Raises ConfigError that names it."""
+def read_file(name: str, most: int = -1) -> bytes:
+    """The bytes of a file, `-` for standard input; `most`: no more than so many. Raises ConfigError that names it."""
     try:
-        return Path(name).read_bytes()
+        if name == "-":
+            return sys.stdin.buffer.read(most)
+        with Path(name).open("rb") as file:
+            return file.read(most)
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read ({error.strerror})") from None
 

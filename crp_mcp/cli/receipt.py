@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.errors import BadRequest, CrpError, NotFound, Rejected
+from crp_mcp.errors import BadRequest, ConfigError, CrpError, NotFound, Rejected
 
 from . import common
 from .files import public_keys_of, read_file
@@ -19,6 +19,10 @@ from .visible import complain
 if TYPE_CHECKING:
     from crp_mcp.app.engine import Engine
     from crp_mcp.proof.eccr import VerifiedReceipt
+
+
+MAX_RECEIPT = 65_536
+"""Bytes of a receipt on the wire; one more is enough to refuse it."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -127,18 +131,21 @@ def _verify(options: argparse.Namespace) -> int:
         int(time.time()) if options.now is None else options.now,
         *(None if name is None else read_file(name) for name in (options.leaves, options.proof, options.output)),
     )
-    received = [(name, read_file(name)) for name in options.files]
     engine = _engine(options, needed=checks.keys is None)
     refused = 0
     try:
-        for name, body in received:
-            reason, sentence = _reason(engine, body, checks)
+        for name in options.files:
+            try:
+                body = read_file(name, MAX_RECEIPT + 1)
+                reason, sentence = _reason(engine, body, checks)
+            except ConfigError as unread:
+                body, reason, sentence = b"", "UNREADABLE", str(unread)
             refused += reason is not None
             if options.json:
                 common.print_json({"file": name, "valid": reason is None, "reason": reason})
             else:
                 common.print_text(f"{name}: valid" if reason is None else f"{name}: REJECTED, {sentence}")
-            if reason is not None:
+            if reason is not None and reason != "UNREADABLE":
                 _record(engine, body, reason)
     finally:
         if engine is not None:

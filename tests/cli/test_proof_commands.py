@@ -267,3 +267,14 @@ def test_keys_are_listed_rotated_exported_and_trusted(store: Path, tmp_path: Pat
     receipt, _ = shown(store, tmp_path, ids(store)["read_query"])
     crp("receipt", "verify", receipt, "--store", store)
     assert verdict(store, check=0)["verdict"] == "VALID"
+
+
+def test_one_file_that_cannot_be_read_takes_no_verdict_from_the_others(tmp_path: Path) -> None:
+    """A line for each file, whatever the others are; an endless one is read no further than a receipt can be long."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "long.json").write_bytes(b" " * 200_000)
+    files = (tmp_path / "none.json", folder, tmp_path / "long.json", Path("/dev/zero"))
+    key = "197f6b23e16c8532c6abc838facd5ea789be0c76b2920334039bfa8b3d368d61"
+    found = lines(crp("receipt", "verify", "--json", "--public-key", key, *files, check=1))
+    assert [one["reason"] for one in found] == ["UNREADABLE", "UNREADABLE", "TOO_LARGE", "TOO_LARGE"]
