@@ -300,7 +300,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     def policy_of(entry: Entry) -> ToolPolicy:
         return registry.current().policy(entry.server, entry.tool_name, None)
 
-    desk = Desk(store, settings.tables, check=guard.check)
+    desk = Desk(store, settings.tables, check=guard.check, clears=guard.clears)
     querier = Querier(store, desk, sealer, counter, now, secrets.token_bytes)
     finder = Finder(reader, desk, counter)
     lender = Lender(store, reader, finder, sealer, now, settings.confirm)

@@ -65,9 +65,11 @@ class Desk:
         sandbox: Sandbox | None = None,
         seconds: float = SECONDS,
         check: Callable[[Scope, Entry], object] | None = None,
+        clears: Callable[[Scope, Entry], bool] | None = None,
     ) -> None:
-        """`check` raises for a result that may not be read by a scope."""
+        """`check` raises for a result that may not be read by a scope; `clears` only tells."""
         self._check = check
+        self._clears = clears
         self._store = store
         self._folder = folder
         self._sandbox = sandbox or Sandbox()
@@ -294,8 +296,10 @@ class Desk:
         """Names a query may use: what was captured last in this conversation, and what is pinned."""
         recent = self._store.list(scope, limit=20).entries
         pinned = self._store.list(scope, filters=Filters(pinned=True), limit=20, within="project").entries
-        found = [name for entry in (*pinned, *recent) for name in (entry.name, entry.scratch_id) if name]
-        return list(dict.fromkeys([*(table.name for table in used), *found, LATEST]))
+        shown = [entry for entry in (*pinned, *recent) if self._clears is None or self._clears(scope, entry)]
+        found = [name for entry in shown for name in (entry.name, entry.scratch_id) if name]
+        latest = [LATEST] if self._store.latest(scope) is not None else []
+        return list(dict.fromkeys([*(table.name for table in used), *found, *latest]))
 
 
 def _views(names: _Names, tables: dict[str, tuple[Table, ...]]) -> dict[str, Table]:

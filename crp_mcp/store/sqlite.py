@@ -121,6 +121,8 @@ class SqliteStore:
         """Protect an entry from eviction and give it a name."""
         if name is not None and (not 0 < len(name.strip()) <= NAME_MAX or ids.number_of(name) is not None):
             raise BadRequest(f"name: give 1 to {NAME_MAX} characters that are not a scratch_id")
+        if name is not None and (name.strip().lower() == "latest" or name.strip().lower().startswith("sqlite_")):
+            raise BadRequest(f"name: {name!r} has a meaning of its own in queries; give another")
         with self._write() as db:
             return mutate.pin(db, scope, reference, seal, name, reason, expires_at)
 

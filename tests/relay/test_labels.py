@@ -106,6 +106,19 @@ def test_every_way_to_read_what_is_above_the_clearance_is_closed_and_recorded(tm
         assert texts(at.tool("scratch_get", scratch_id=allowed, view="raw"))[1] == "for all"
 
 
+def test_a_failed_query_names_nothing_that_is_withheld(tmp_path: Path) -> None:
+    """Names are content: what may not be read is not among the tables that are suggested."""
+    with cleared(tmp_path) as at:
+        name = at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id
+        at.tool("scratch_pin", scratch_id=name, name="merger")
+        at.capture(text_result('[{"a": 1}]'))
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        said = json.dumps(at.tool("scratch_query", sql="select * from merge"))
+        assert "no such table" in said
+        assert "merger" not in said
+        assert name not in said
+
+
 def test_a_fact_has_the_label_of_its_source(tmp_path: Path) -> None:
     """Promotion does not launder: who may not see the source may not see the fact."""
     lasting = {"volatility": Volatility.STATIC, "ttl": None}

@@ -321,9 +321,9 @@ def test_a_name_moves_and_the_move_is_reported(store: SqliteStore) -> None:
     assert entry_of(store, "sales").scratch_id == new.scratch_id
 
 
-@pytest.mark.parametrize("name", ["", "  ", "scratch_sql_001", "x" * 201, "\ud800"])
+@pytest.mark.parametrize("name", ["", "  ", "scratch_sql_001", "x" * 201, "\ud800", "Latest", "sqlite_master"])
 def test_a_name_cannot_pass_for_an_id(store: SqliteStore, name: str) -> None:
-    """A name that is empty, an id, endless or not Unicode is refused, and nothing is pinned."""
+    """A name that is empty, an id, endless, not Unicode or one of SQL's own is refused, and nothing is pinned."""
     entry = capture(store)
     with pytest.raises(BadRequest):
         store.pin(SCOPE, entry.scratch_id, noted("PINNED"), name=name)
