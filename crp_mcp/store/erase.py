@@ -262,18 +262,27 @@ def apply(db: sqlite3.Connection, work: Work) -> list[Entry]:
     return [entry for entry, _ in made]
 
 
+_ANSWERS_ERASED = """
+UPDATE turn SET text = NULL, decision = NULL
+WHERE role = 'assistant' AND conversation_id = (SELECT conversation_id FROM entry WHERE seq = :seq) AND (
+    instr(coalesce(text, '') || coalesce(decision, ''), :item)
+    OR EXISTS (
+        SELECT 1 FROM (
+            SELECT turn AS used FROM reference WHERE entry_seq = :seq UNION SELECT turn_id FROM entry WHERE seq = :seq
+        ) WHERE used <= turn.number AND NOT EXISTS (
+            SELECT 1 FROM turn asked WHERE asked.conversation_id = turn.conversation_id AND asked.role = 'user'
+            AND asked.number > used AND asked.number <= turn.number)))
+"""
+"""An answer is recorded after what it used: all up to the next thing the user said go, and all that cite the entry."""
+
+
 def _take_out(db: sqlite3.Connection, work: Work, item: str, successors: dict[str, str | None]) -> None:
     found = entries.find(db, work.scope, item)
     if found is None or found[1].scratch_id != item:
         raise PlanChanged
     seq, entry = found
     space = scopes.space_of(db, work.scope) or 0
-    db.execute(
-        "UPDATE turn SET text = NULL, decision = NULL WHERE role = 'assistant' AND conversation_id = "
-        "(SELECT conversation_id FROM entry WHERE seq = ?) AND number IN "
-        "(SELECT turn FROM reference WHERE entry_seq = ?)",
-        (seq, seq),
-    )
+    db.execute(_ANSWERS_ERASED, {"seq": seq, "item": item})
     db.execute(
         "DELETE FROM stream WHERE stream_id = ? AND conversation_id = "
         "(SELECT conversation_id FROM entry WHERE seq = ?) AND NOT EXISTS "

@@ -323,3 +323,18 @@ def test_equal_ids_of_two_tenants_are_told_apart(at: Bench) -> None:
     purge(at, Selection(conversation="conv_test"))
     assert isinstance(at.engine.store.get(other, theirs.scratch_id), Entry)
     assert isinstance(at.engine.store.get(at.scope, mine.scratch_id), Stub)
+
+
+def test_the_answer_that_quotes_what_was_purged_goes_with_it(at: Bench, tmp_path: Path) -> None:
+    """The order of a conversation: asked, called, answered. What the user said next, and its answer, stay."""
+    at.tool("record_turn", role="user", text="where is order 7?", turn=1)
+    name = at.capture(text_result(f"order 7 is in {NEEDLE}"), turn_id=1).entry.scratch_id
+    at.tool("record_turn", role="assistant", text=f"Order 7 is in {NEEDLE}.", turn=2)
+    at.tool("record_turn", role="user", text="thanks, and the weather?", turn=3)
+    at.tool("record_turn", role="assistant", text="It is sunny.", turn=4)
+    at.tool("record_turn", role="assistant", text=f"[{name}] said {NEEDLE}.", turn=5)
+    purge(at, Selection(ids=(name,)))
+    assert files_with(tmp_path) == []
+    with other_database(at) as db:
+        left = dict(db.execute("SELECT number, text FROM turn ORDER BY number").fetchall())
+    assert left == {1: "where is order 7?", 2: None, 3: "thanks, and the weather?", 4: "It is sunny.", 5: None}
