@@ -126,11 +126,21 @@ def load_settings(
         roots=context_roots(env, project) if roots is None else tuple(str(root.resolve()) for root in roots),
         window=window,
         host_key=host_key(read_ancestors()) if host else "",
-        clearance=(*clearance, *((("*", env["CRP_MCP_CLEARANCE"]),) if host and env.get("CRP_MCP_CLEARANCE") else ())),
+        clearance=(*clearance, *(_clearance(env) if host else ())),
         policy=policy if policy is not None else env.get("CRP_MCP_POLICY", ""),
         budget=budget or parse_budget(env.get("CRP_MCP_BUDGET", "")),
         confirm=env.get("CRP_MCP_CONFIRM", "").strip().lower() not in ("0", "off", "false", "no"),
     )
+
+
+def _clearance(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The clearance of the environment. Raises ConfigError for a blank one, which must not mean that all is cleared."""
+    label = env.get("CRP_MCP_CLEARANCE")
+    if label is None:
+        return ()
+    if not label.strip():
+        raise ConfigError("CRP_MCP_CLEARANCE is set and empty: name a label such as INTERNAL, or unset it")
+    return (("*", label.strip()),)
 
 
 BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from crp_mcp.app.engine import open_engine
-from crp_mcp.app.settings import Settings
+from crp_mcp.app.settings import Settings, load_settings
 from crp_mcp.core.model import Scope, Volatility
+from crp_mcp.errors import ConfigError
 from crp_mcp.proof.lattice import DEFAULT_LATTICE
 from crp_mcp.relay.labels import Clearances
 from tests.relay.support import Bench, Clock, order_rows, text_result, texts
@@ -117,6 +118,14 @@ def test_a_failed_query_names_nothing_that_is_withheld(tmp_path: Path) -> None:
         assert "no such table" in said
         assert "merger" not in said
         assert name not in said
+
+
+def test_a_blank_clearance_is_an_error(tmp_path: Path) -> None:
+    """A variable that was emptied must not clear everything."""
+    env = {"HOME": str(tmp_path), "CRP_MCP_CLEARANCE": " "}
+    with pytest.raises(ConfigError, match="CRP_MCP_CLEARANCE"):
+        load_settings(env=env)
+    assert load_settings(env={**env, "CRP_MCP_CLEARANCE": "INTERNAL"}).clearance == (("*", "INTERNAL"),)
 
 
 def test_a_fact_has_the_label_of_its_source(tmp_path: Path) -> None:
