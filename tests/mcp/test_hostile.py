@@ -70,9 +70,9 @@ def test_bytes_that_are_not_utf8_arrive_replaced(host: Host) -> None:
         "[]",
         "[1,2]",
         "{",
-        '{"jsonrpc":"2.0","id":"never asked","result":{}}',
-        '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}',
-        '{"jsonrpc":"2.0","id":{"a":1},"result":{}}',
+        '{"jsonrpc":"2.0","result":{}',
+        '{"jsonrpc":"2.0","error":{"code":1}',
+        '{"jsonrpc":"2.0","id":"never asked","result":tru}',
         '{"jsonrpc":"2.0","method":17}',
         "\x00\x1b[2J",
     ],
@@ -81,6 +81,47 @@ def test_noise_of_a_server_does_no_harm(host: Host, line: str) -> None:
     """Stray prints and nonsense between messages are dropped; the answer behind them arrives."""
     good = answer_line('{"content":[]}')
     assert host.call("raw_line", {"line": line + "\n" + good})["result"] == {"content": []}
+
+
+STRAYS = [
+    '{"jsonrpc":"2.0","id":"@ID@","result":{"content":[]}}',
+    '{"jsonrpc":"2.0","id":"never asked","result":{}}',
+    '{"jsonrpc":"2.0","result":{"content":[]}}',
+    '{"jsonrpc":"2.0","error":{"code":-32603,"message":"?"}}',
+    '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}',
+    '{"jsonrpc":"2.0","id":{"a":1},"result":{}}',
+    '{"jsonrpc":"2.0","id":true,"error":{"code":-32603,"message":"?"}}',
+    '[{"jsonrpc":"2.0","id":987654321,"result":{}}]',
+    '{"jsonrpc":"2.0","result":{"content":["' + "x" * 2 * MIB + '"]}}',
+]
+
+
+@pytest.mark.parametrize("line", STRAYS)
+def test_an_answer_with_an_id_of_nobody_ends_the_only_call(host: Host, line: str) -> None:
+    """It can only be that call's. The call gets an error at once that says so; the connection goes on."""
+    assert host.text("echo", {"text": "nothing else is asked"})
+    result = host.call("raw_line", {"line": line})["result"]
+    assert result["isError"]
+    assert "sent an answer whose id is that of no request" in result["content"][0]["text"]
+    assert host.text("echo", {"text": "alive"}) == "alive"
+    assert not host.unexpected()
+
+
+@pytest.mark.parametrize("line", STRAYS)
+def test_an_answer_with_an_id_of_nobody_among_many_calls_is_dropped(host: Host, line: str) -> None:
+    """Nobody knows whose it is; the calls get their own answers."""
+    slow = host.post("tools/call", {"name": "slow", "arguments": {"seconds": 0.3}})
+    good = answer_line('{"content":[]}')
+    assert host.call("raw_line", {"line": line + "\n" + good})["result"] == {"content": []}
+    assert not host.wait(slow)["result"].get("isError")
+
+
+def test_white_space_of_a_server_is_no_fault(host: Host) -> None:
+    """Megabytes of it between the tokens of an answer."""
+    good = answer_line('{"content":[]}')
+    for part in (":", ",", "{", "}"):
+        line = good.replace(part, part + " " * 3 * MIB, 1) if part != "}" else good[:-1] + " " * 3 * MIB + "}"
+        assert host.call("raw_line", {"line": line})["result"] == {"content": []}
 
 
 def test_a_batch_of_a_server_is_taken_apart(host: Host) -> None:

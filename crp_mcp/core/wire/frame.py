@@ -47,6 +47,8 @@ class Malformed(NamedTuple):
     ids: tuple[bytes, ...] = ()
     is_answer: bool = False
     """Looks like an answer rather than a question."""
+    stray: Frame | None = None
+    """An answer in every way but its id, which is none; None for anything else."""
 
 
 class Frame:
@@ -191,12 +193,18 @@ def make_frame(
     **rest: object,
 ) -> Frame | Malformed:
     """A frame, if its envelope makes sense as a request, a notification or an answer."""
+    answers = method is None and ("result" in top or "error" in top)
     if ident is not None and ident[:1] not in b'"-0123456789n':
-        return Malformed(-32600, "an id must be a string or a number")
+        stray = Frame(source, size, top, None, None, **rest) if answers else None  # type: ignore[arg-type]
+        return Malformed(-32600, "an id must be a string or a number", (), answers, stray)
     if method is None:
-        if ident is None or ("result" not in top and "error" not in top):
+        if ident is None and answers:
+            stray = Frame(source, size, top, None, None, **rest)  # type: ignore[arg-type]
+            return Malformed(-32600, "an answer without an id", (), True, stray)
+        if not answers:
             return Malformed(-32600, "neither a request nor an answer", (ident,) if ident else (), True)
         return Frame(source, size, top, ident, None, **rest)  # type: ignore[arg-type]
+    assert method is not None
     if method[:1] != b'"':
         return Malformed(-32600, "a method must be a string", (ident,) if ident else ())
     if ident == b"null":

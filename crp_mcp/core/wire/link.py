@@ -43,6 +43,10 @@ class Link:
         self._not_before = 0.0
         self._opened_at = 0.0
         self._greeting_due = False
+        self._told = 0
+        """How many messages that need no answer were sent on this connection."""
+        self._told_before = 0
+        """How many of them the server must have read, since it has answered a request sent after them."""
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -76,6 +80,7 @@ class Link:
     def tell(self, pieces: tuple[Piece, ...]) -> None:
         """Send a notification or an answer. It is lost where the server is down: nobody there could know it."""
         if self.ready:
+            self._told += 1
             self._emit(ToServer(self.name, pieces))
         elif self.state != "down":
             self._waiting.append((None, pieces))
@@ -95,7 +100,9 @@ class Link:
         self, wire_id: bytes, method: str, done: Done, now: float, *, idle: float | None = None, **more: Any
     ) -> Pending:
         seconds = self.rules.idle if idle is None else idle
-        return self.requests.expect(wire_id, method, done, now, idle=seconds, ceiling=self.rules.ceiling, **more)
+        pending = self.requests.expect(wire_id, method, done, now, idle=seconds, ceiling=self.rules.ceiling, **more)
+        pending.told_before = self._told
+        return pending
 
     def _send(self, wire_id: bytes | None, pieces: tuple[Piece, ...], now: float) -> None:
         if self.ready:
@@ -111,8 +118,10 @@ class Link:
         assert frame.id is not None
         pending = self.requests.find(frame.id)
         if pending is None:
-            self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
-        elif pending.whole and frame.spooled and not pending.abandoned:
+            self._unmatched(frame, now)
+            return
+        self._told_before = max(self._told_before, pending.told_before)
+        if pending.whole and frame.spooled and not pending.abandoned:
             self._emit(Load(self.name, frame))
         else:
             self._settle(pending, frame, now)
@@ -126,6 +135,31 @@ class Link:
                 self._settle(pending, Failure(CONNECTION_CLOSED, text), now)
                 return True
         return False
+
+    def _unmatched(self, frame: Frame, now: float) -> None:
+        assert frame.id is not None
+        self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
+        if frame.id == b"null":
+            self.strayed(frame, now)
+        elif not self.requests.was_answered(frame.id):
+            self._fail_only_one(now)
+
+    def strayed(self, frame: Frame, now: float) -> None:
+        """An answer without an id. Some servers answer notifications in this way; else it is a request's."""
+        may_be_of_a_notification = "error" in frame.top or not frame.inner
+        if not (may_be_of_a_notification and self._told > self._told_before):
+            self._fail_only_one(now)
+
+    def _fail_only_one(self, now: float) -> None:
+        """An answer came that matches nothing. Where only one request can be meant, its answer is lost."""
+        queued = {wire_id for wire_id, _ in self._waiting}
+        meant = [pending for pending in self.requests.outstanding() if pending.wire_id not in queued]
+        if len(meant) == 1 and not meant[0].abandoned:
+            text = (
+                f"The MCP server {self.name!r} sent an answer whose id is that of no request; "
+                "this was the only one that it had not answered."
+            )
+            self._settle(meant[0], Failure(CONNECTION_CLOSED, text), now)
 
     def progressed(self, token: bytes, now: float) -> bool:
         """A sign of life from a request: it may take longer. False where no request has this token."""
@@ -182,6 +216,7 @@ class Link:
         self.state = "open"
         self.generation += 1
         self._opened_at = now
+        self._told = self._told_before = 0
         if self.greeting is None:
             self._flush()
         else:
@@ -227,6 +262,7 @@ class Link:
         """The handshake is complete: tell the server, and let everything through."""
         if self.ready:
             return
+        self._told += 1
         self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
         for line in self.after_greeting:
             wire_id = self.requests.claim(None)

@@ -160,7 +160,9 @@ class Proxy:
 
     def _unreadable_from_server(self, link: Link, bad: Malformed, now: float) -> None:
         self._noted(link.name, "server_message_unreadable", {"server": link.name, "reason": bad.reason})
-        if bad.is_answer:
+        if bad.stray is not None:
+            link.strayed(bad.stray, now)
+        elif bad.is_answer:
             link.unreadable(bad.ids, bad.reason, now)
         elif bad.ids:
             link.tell((error_line(bad.ids[0], Failure(bad.code, bad.reason)),))

@@ -16,6 +16,8 @@ Done = Callable[[Outcome, float], None]
 
 LATE_SECONDS = 300.0
 """How long an answer that nobody waits for any more is still expected, so that its id is not used again."""
+REMEMBERED = 256
+"""So many of the latest answered requests are known by their ids: a server may answer one twice."""
 ENDLESS = ("subscriptions/listen", "tasks/result")
 """Requests that are answered when something ends, whenever that is."""
 
@@ -36,7 +38,18 @@ def same_id(raw: bytes) -> bytes:
 class Pending:
     """A request that the server has not answered."""
 
-    __slots__ = ("abandoned", "deadline", "done", "idle", "latest", "method", "token", "whole", "wire_id")
+    __slots__ = (
+        "abandoned",
+        "deadline",
+        "done",
+        "idle",
+        "latest",
+        "method",
+        "token",
+        "told_before",
+        "whole",
+        "wire_id",
+    )
 
     def __init__(
         self, wire_id: bytes, method: str, done: Done, deadline: float, latest: float, idle: float, whole: bool
@@ -50,6 +63,8 @@ class Pending:
         self.whole = whole
         """The answer must be in memory."""
         self.token: bytes | None = None
+        self.told_before = 0
+        """How many messages that need no answer were sent to the server before it."""
         self.abandoned = False
         """Nobody waits for the answer any more."""
 
@@ -61,6 +76,7 @@ class Requests:
         self._keep_ids = keep_ids
         self._by_id: dict[bytes, Pending] = {}
         self._by_token: dict[bytes, Pending] = {}
+        self._over: dict[bytes, None] = {}
         self._counter = 0
 
     def __iter__(self) -> Iterator[Pending]:
@@ -105,8 +121,20 @@ class Requests:
     def with_token(self, token: bytes) -> Pending | None:
         return self._by_token.get(same_id(token))
 
+    def was_answered(self, ident: bytes) -> bool:
+        """Whether a request with this id was, not long ago."""
+        return same_id(ident) in self._over
+
+    def outstanding(self) -> list[Pending]:
+        """Those that an answer with an id of nobody's may be meant for: also those nobody waits for any more."""
+        return [pending for pending in self._by_id.values() if pending.method not in ENDLESS]
+
     def forget(self, pending: Pending) -> None:
-        self._by_id.pop(same_id(pending.wire_id), None)
+        ident = same_id(pending.wire_id)
+        self._by_id.pop(ident, None)
+        self._over[ident] = None
+        if len(self._over) > REMEMBERED:
+            del self._over[next(iter(self._over))]
         if pending.token is not None and self._by_token.get(pending.token) is pending:
             del self._by_token[pending.token]
 
@@ -114,6 +142,7 @@ class Requests:
         """All that are still waited for; none is expected to be answered after this."""
         waiting = [pending for pending in self._by_id.values() if not pending.abandoned]
         self._by_id.clear()
+        self._over.clear()
         self._by_token.clear()
         return waiting
 
