@@ -28,7 +28,7 @@ SEED = bytes(range(32))
 RING = make_keyring(SEED, source="benchmark", audit_keys=(audit_key_of(SEED),), own={}, trusted={})
 MAC_KEY = RING.mac_key("busy")
 NOW = 1_793_664_000.0
-SCOPE = Scope("local", "/work/shop", "busy")
+SCOPE = Scope("local", "/srv/shop", "busy")
 SALT = bytes(16)
 MB = 1024 * 1024
 
@@ -195,7 +195,7 @@ def grow(store: SqliteStore, count: int) -> None:
         store.commit_capture(draft(number), store.write_payload(b"[%d]" % number), unsealed)
     store.pin(SCOPE, "scratch_tool_050", unsealed, name="fifty")
     for number in range(500):
-        store.touch_conversation(Scope("local", "/work/shop", f"quiet {number}"), None, NOW)
+        store.touch_conversation(Scope("local", "/srv/shop", f"quiet {number}"), None, NOW)
 
     def copy(db: sqlite3.Connection, step: int) -> int:
         names = [row[1] for row in db.execute("PRAGMA table_info(entry)")]

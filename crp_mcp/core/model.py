@@ -12,7 +12,7 @@ CountTokens = Callable[[str], int]
 
 
 class Kind(StrEnum):
-    """What shape the data of a result has (DESIGN §5)."""
+    """What shape the data of a result has."""
 
     TABULAR = "tabular"
     OBJECT = "object"
@@ -54,10 +54,10 @@ DEFAULT_TTL: Mapping[Volatility, int | None] = {
     Volatility.STABLE: 3600,
     Volatility.STATIC: None,
 }
-"""Seconds a result stays fresh, by class (DESIGN §6.2); None means for as long as the entry lives."""
+"""Seconds a result stays fresh, by class (SPEC-029 §4.1); None means for as long as the entry lives."""
 
 LABELS = ("PUBLIC", "INTERNAL", "CONFIDENTIAL", "HIGHLY_CONFIDENTIAL", "RESTRICTED")
-"""The default sensitivity lattice, low to high (DESIGN §7.4)."""
+"""The default sensitivity lattice, low to high."""
 
 DAY = 86_400
 
@@ -72,7 +72,7 @@ class SummaryOptions:
 
 @dataclass(frozen=True, slots=True)
 class ToolPolicy:
-    """What the registry says of one tool (DESIGN §6.1). The defaults are those of an undeclared tool."""
+    """What the registry says of one tool. The defaults are those of an undeclared tool."""
 
     volatility: Volatility = Volatility.VOLATILE
     ttl: int | None = 300
@@ -96,7 +96,7 @@ INLINE_TOKENS_TEXT = 2_000
 
 
 def inline_limit(policy: ToolPolicy, kind: Kind) -> int:
-    """Most tokens a result of this kind may have and still reach the host untouched (DESIGN §4, step 6)."""
+    """Most tokens a result of this kind may have and still reach the host untouched."""
     if policy.inline_tokens is not None:
         return policy.inline_tokens
     return INLINE_TOKENS_TEXT if kind is Kind.TEXT else INLINE_TOKENS
@@ -104,7 +104,7 @@ def inline_limit(policy: ToolPolicy, kind: Kind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose data this is. Access = tenant + project; reference = conversation (DESIGN §6.9)."""
+    """Whose data this is. Access = tenant + project; reference = conversation."""
 
     tenant: str = "local"
     project: str = ""

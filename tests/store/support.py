@@ -19,7 +19,7 @@ from tests.proof.support import RING, SIGN
 REPO = Path(__file__).resolve().parents[2]
 NOW = 1_793_664_000.0
 SALT = b"0123456789abcdef"
-SCOPE = Scope("local", "/work/shop", "morning")
+SCOPE = Scope("local", "/srv/shop", "morning")
 MAC_KEY = RING.mac_key("morning")
 
 

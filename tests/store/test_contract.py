@@ -14,7 +14,7 @@ from crp_mcp.store import Filters, Head, Leaf, Sealed, SealedReceipt, SqliteStor
 from tests.store.support import MAC_KEY, NOW, SALT, SCOPE, capture, draft, noted, records, seal
 
 EVENING = Scope(SCOPE.tenant, SCOPE.project, "evening")
-ELSEWHERE = Scope(SCOPE.tenant, "/work/other", SCOPE.conversation)
+ELSEWHERE = Scope(SCOPE.tenant, "/srv/other", SCOPE.conversation)
 STRANGER = Scope("acme", SCOPE.project, SCOPE.conversation)
 
 
@@ -431,7 +431,7 @@ def test_conversations_are_found_by_their_host(store: SqliteStore) -> None:
     ]
     assert known[0].counters.entries == 1
     assert len(store.conversations()) == 3
-    assert store.spaces() == [Scope("local", "/work/other"), Scope("local", "/work/shop")]
+    assert store.spaces() == [Scope("local", "/srv/other"), Scope("local", "/srv/shop")]
 
 
 def test_expired_entries_come_longest_expired_first(store: SqliteStore) -> None:
