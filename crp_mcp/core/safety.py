@@ -5,6 +5,7 @@ Directives of SPEC-006 are known by name, kept, and reported as not enforced her
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 from crp_mcp.errors import BadRequest, Refused
 
 MAX_LENGTH = 4_096
+POLICY_KEY = "dev.crp/policy"
+"""Member of a request's `_meta` that holds the policy it asks for."""
+POLICY_HEADER = "CRP-Safety-Policy"
 
 
 class Stale(StrEnum):
@@ -154,9 +158,47 @@ def tighten(operator: SafetyPolicy, asked: str) -> SafetyPolicy:
     Raises:
         BadRequest: no policy. Refused: a directive that a request may not set, or not so.
     """
+    return _stricter(operator, _of_request(asked))
+
+
+def policy_for(operator: SafetyPolicy, meta: Mapping[str, Any]) -> SafetyPolicy:
+    """What holds for a request with this `_meta`.
+
+    Raises:
+        BadRequest: what it asks for is no policy; it is never taken for none. Refused: it may not ask for that.
+    """
+    asked = meta.get(POLICY_KEY)
+    if asked is None:
+        return operator
+    if not isinstance(asked, str):
+        raise BadRequest(f"{POLICY_KEY} must be a text of directives, such as 'tool-output-stale=warn'")
+    return tighten(operator, asked)
+
+
+def with_header(meta: Mapping[str, Any], *headers: str) -> dict[str, Any]:
+    """A request's `_meta` with the `CRP-Safety-Policy` headers that came with it: of all that is asked, the strictest.
+
+    Raises:
+        BadRequest: a header or the `_meta` holds no policy. Refused: a directive that a request may not set, or not so.
+    """
+    if not headers:
+        return dict(meta)
+    policy = policy_for(SafetyPolicy(), meta)
+    for header in headers:
+        policy = _stricter(policy, _of_request(header))
+    return {**meta, POLICY_KEY: policy.to_text()}
+
+
+def _of_request(asked: str) -> SafetyPolicy:
     request = parse_policy(asked)
     for name, value in request._own():
         if value not in _REQUEST_MAY.get(name, ()):
             raise Refused(f"safety policy: a request may not set {name}={value}; that is the operator's to say")
-    stale = max((one for one in (operator.stale, request.stale) if one), key=_STRICTER.index, default=None)
-    return replace(operator, stale=stale, provenance=request.provenance or operator.provenance)
+    return request
+
+
+def _stricter(one: SafetyPolicy, request: SafetyPolicy) -> SafetyPolicy:
+    stale = max((each for each in (one.stale, request.stale) if each), key=_STRICTER.index, default=None)
+    known = {name for name, _ in one.elsewhere}
+    elsewhere = one.elsewhere + tuple(each for each in request.elsewhere if each[0] not in known)
+    return replace(one, stale=stale, provenance=request.provenance or one.provenance, elsewhere=elsewhere)

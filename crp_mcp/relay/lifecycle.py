@@ -17,7 +17,7 @@ from crp_mcp.core.ages import age_text
 from crp_mcp.core.freshness import is_current, shares_a_value
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
 from crp_mcp.core.registry.lookup import tool_matches
-from crp_mcp.core.safety import SafetyPolicy, tighten
+from crp_mcp.core.safety import SafetyPolicy, policy_for
 from crp_mcp.errors import Refused
 from crp_mcp.proof.chain import salted_digest, salted_hash
 from crp_mcp.store import Head, Sealed, SqliteStore, changes
@@ -29,7 +29,6 @@ from .sealing import Sealer, canonical_arguments
 from .service import Job
 from .turns import Turns, nothing_sealed
 
-POLICY_KEY = "dev.crp/policy"
 FRESH_KEY = "dev.crp/fresh"
 """`_meta` of a call that must reach its server, whatever is stored."""
 NAME_KEY = "dev.crp/name"
@@ -52,8 +51,7 @@ class Lifecycle:
 
     def policy(self, meta: Mapping[str, Any]) -> SafetyPolicy:
         """What holds for a request. Raises BadRequest or Refused for a policy it may not ask for."""
-        asked = meta.get(POLICY_KEY)
-        return tighten(self.operator, asked) if isinstance(asked, str) else self.operator
+        return policy_for(self.operator, meta)
 
     # -- after a capture -------------------------------------------------------------------------------------------
 

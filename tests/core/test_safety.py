@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crp_mcp.core.safety import Retain, SafetyPolicy, Stale, parse_policy, tighten
+from crp_mcp.core.safety import POLICY_KEY, Retain, SafetyPolicy, Stale, parse_policy, policy_for, tighten, with_header
 from crp_mcp.errors import BadRequest, Refused
 
 STALE = st.sampled_from([None, *Stale])
@@ -67,6 +67,30 @@ def test_a_request_only_tightens(operator: Stale | None, asked: Stale | None, ci
     assert order.index(merged.stale) == max(order.index(operator), order.index(asked))
     assert merged.must_cite == (cites or wants)
     assert merged.retain is Retain.ALL
+
+
+def test_headers_of_a_request_join_what_its_meta_asks_for() -> None:
+    """Of a request's header lines and its `_meta` the strictest holds, whichever of them said it."""
+    meta = {POLICY_KEY: "tool-output-stale=exclude", "other": 1}
+    joined = with_header(meta, "tool-output-stale=warn; halt-on CRITICAL", "tool-provenance=required")
+    policy = policy_for(SafetyPolicy(Stale.REINVOKE, Retain.AUDIT), joined)
+    assert policy == SafetyPolicy(Stale.EXCLUDE, Retain.AUDIT, True, (("halt-on", "CRITICAL"),))
+    assert joined["other"] == 1
+    assert with_header(meta) == meta
+
+
+@pytest.mark.parametrize("asked", ["tool-output-retain=evaporate", "tool-provenance=optional"])
+def test_a_header_may_not_loosen(asked: str) -> None:
+    """A header is a request: what is the operator's to say is refused by name."""
+    with pytest.raises(Refused, match=asked):
+        with_header({}, asked)
+
+
+@pytest.mark.parametrize("asked", [True, 7, ["tool-output-stale=exclude"], {}])
+def test_a_policy_of_another_type_is_an_error(asked: object) -> None:
+    """Whoever asks for a policy in a way we cannot read must not believe that it holds."""
+    with pytest.raises(BadRequest, match=POLICY_KEY):
+        policy_for(SafetyPolicy(), {POLICY_KEY: asked})
 
 
 @given(st.text(max_size=80))

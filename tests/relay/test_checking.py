@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import Scope
+from crp_mcp.core.safety import POLICY_KEY
 from crp_mcp.mcp.tools.definitions import VERIFY_CLAIMS
 from crp_mcp.proof.chain import salted_digest, salted_hash
 from crp_mcp.proof.chain_verify import Verdict
-from crp_mcp.relay.lifecycle import POLICY_KEY
 from crp_mcp.relay.using import Ask
 from tests.relay.support import Bench, bench, order_rows, text_result, texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-HEADERS_KEY = "dev.crp/headers"
+from crp_mcp.core.headers import HEADERS_KEY as HEADERS_KEY
 
 
 def answer(line: str, data: str | None = None, handles: Mapping[str, Any] | None = None) -> dict[str, Any]:
