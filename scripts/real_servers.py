@@ -90,6 +90,12 @@ SERVERS: dict[str, PythonServer | NodeProgram | NodeRuntime] = {
     "filesystem": NodeProgram(
         ("@modelcontextprotocol/server-filesystem@2026.8.31",), "@modelcontextprotocol/server-filesystem/dist/index.js"
     ),
+    "memory": NodeProgram(
+        ("@modelcontextprotocol/server-memory@2026.8.31",), "@modelcontextprotocol/server-memory/dist/index.js"
+    ),
+    "conformance": NodeProgram(
+        ("@modelcontextprotocol/conformance@0.2.0-alpha.12",), "@modelcontextprotocol/conformance/dist/index.js"
+    ),
     "inspector": NodeProgram(
         ("@modelcontextprotocol/inspector@2.12.0",),
         "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
