@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crp_mcp.core.durations import parse_duration
 from crp_mcp.core.model import DAY, ToolClass, ToolPolicy, Volatility
 from crp_mcp.core.registry import Registry, merge, parse_registry, tool_matches
+from crp_mcp.core.registry.lookup import KNOWN_TOOLS
 from crp_mcp.errors import ConfigError
 
 
@@ -278,3 +279,14 @@ def test_any_content_is_read_or_refused(data: object):
     ):
         with contextlib.suppress(ConfigError):
             assert isinstance(parse_registry(content, where="x"), Registry)
+
+
+def test_asking_for_many_tools_costs_no_memory_and_changes_no_answer():
+    """Policies are remembered for so many tools and no more; an answer is the same before and after."""
+    known = registry({"match": "db:*", "volatility": "STABLE"})
+    first = known.policy("db", "tool", {"annotations": {"readOnlyHint": False}})
+    for number in range(3 * KNOWN_TOOLS):
+        known.policy("db", f"tool-{number}")
+    assert len(known.known) <= KNOWN_TOOLS
+    assert known.policy("db", "tool", {"annotations": {"readOnlyHint": False}}) == first
+    assert known.policy("db", "tool").volatility is Volatility.STABLE

@@ -19,6 +19,8 @@ Settings = Mapping[str, Any]
 _WILD = frozenset("*?[")
 _PLAIN = tuple(f.name for f in fields(ToolPolicy) if f.name not in {"ttl", "sensitivity", "max_sensitivity", "summary"})
 _TOOL_GLOBS = ("invalidates", "accepts_scratch_from")
+KNOWN_TOOLS = 1_024
+"""So many tools' policies are remembered: names come from outside, and any number of them may."""
 
 
 def _is_exact(glob: str) -> bool:
@@ -95,6 +97,8 @@ class Registry:
     layers: tuple[Layer, ...] = ()
     """Strongest first."""
     labels_declared: bool = False
+    known: dict[tuple[str, str], ToolPolicy] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What was declared of tools asked for before; a registry never changes."""
 
     def rules_for(self, server: str, tool: str) -> tuple[Rule, ...]:
         """The rules that apply, strongest first, at most one of each layer."""
@@ -106,19 +110,26 @@ class Registry:
 
         An undeclared tool is VOLATILE, of the default label (INTERNAL), never re-invoked and never reused.
         """
+        policy = self.known.get((server, tool))
+        if policy is None:
+            if len(self.known) >= KNOWN_TOOLS:
+                self.known.clear()
+            policy = self.known[server, tool] = self._declared(server, tool)
+        return tighten(policy, definition)
+
+    def _declared(self, server: str, tool: str) -> ToolPolicy:
         parts = [rule.settings for rule in self.rules_for(server, tool)] + [one.defaults for one in self.layers]
         chosen = {name: _strongest(parts, name) for name in _PLAIN if _named(parts, name)}
         for name in _TOOL_GLOBS:
             if name in chosen:
                 chosen[name] = tuple(_absolute(glob, server) for glob in chosen[name])
-        policy = ToolPolicy(
+        return ToolPolicy(
             **chosen,
             ttl=_ttl(parts),
             sensitivity=self._label(parts),
             max_sensitivity=_strongest(parts, "max_sensitivity"),
             summary=SummaryOptions(**{key: value for part in reversed(parts) for key, value in _summary(part).items()}),
         )
-        return tighten(policy, definition)
 
     def _label(self, parts: list[Settings]) -> str:
         """The strongest label of this lattice. Layers below may speak of another lattice: those labels do not count."""
