@@ -53,8 +53,20 @@ class Connection:
         self.source: Source = open_source(_own(process.stdout), self._arrived)
         self._watch_exit()
 
+    @property
+    def queued(self) -> int:
+        """Bytes that wait for the server in memory."""
+        return self.sink.queued
+
     def send(self, pieces: tuple[Piece, ...]) -> None:
         self.sink.send(pieces)
+
+    def pause(self) -> None:
+        """Leave what it writes in its pipe."""
+        self.source.pause()
+
+    def resume(self) -> None:
+        self.source.resume()
 
     def _arrived(self, chunk: bytes) -> None:
         if chunk:

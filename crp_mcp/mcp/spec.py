@@ -1,16 +1,17 @@
-"""What is needed to run one server over stdio. Filled by the application from its configuration."""
+"""What is needed to reach one server: over stdio, or over HTTP. Filled by the application from its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from crp_mcp.core.wire.commands import ServerRules
 
 
 class UpstreamSpec(NamedTuple):
-    """One server. A named tuple, since it is made before anything else: see `start`."""
+    """One server over stdio. A named tuple, since it is made before anything else: see `start`."""
 
     name: str
     argv: tuple[str, ...]
@@ -33,16 +34,75 @@ class UpstreamSpec(NamedTuple):
 
     def rules(self) -> ServerRules:
         """The part of it that the core decides by."""
-        from crp_mcp.core.wire.commands import ServerRules
+        return _rules(self)
 
-        usual = ServerRules(self.name)
-        return ServerRules(
-            self.name,
-            prefix=self.prefix,
-            allow=self.allow,
-            deny=self.deny,
-            era=self.era,
-            idle=usual.idle if self.timeout is None else self.timeout,
-            handshake=usual.handshake if self.timeout is None else self.timeout,
-            ceiling=usual.ceiling if self.ceiling is None else self.ceiling,
-        )
+
+class OAuth(NamedTuple):
+    """How to get a token for a server. What is empty is found out, or asked for, at login."""
+
+    scopes: tuple[str, ...] = ()
+    client_id: str | None = None
+    client_secret: str | None = None
+    client_metadata_url: str | None = None
+    """Where our client id metadata document is published, for authorization servers that read one."""
+    redirect_port: int | None = None
+    """Port of the listener on the loopback address; None: any that is free."""
+    grant: str = "authorization_code"
+    """Or `client_credentials`: no person is asked."""
+
+    def __repr__(self) -> str:
+        return "OAuth()"
+
+
+class PassThrough(NamedTuple):
+    """The client's own credential is handed on: the value of its header `inbound` becomes `Authorization` upstream."""
+
+    inbound: str = "Authorization"
+
+
+class RemoteSpec(NamedTuple):
+    """One server over HTTP."""
+
+    name: str
+    url: str
+    transport: str = "auto"
+    """`http` (streamable HTTP), `sse` (the older pair of stream and endpoint), or `auto`: the first it answers."""
+    headers: Mapping[str, str] = MappingProxyType({})
+    auth: OAuth | PassThrough | None = None
+    """None: tokens of an earlier login are used if there are any."""
+    tokens: str = ""
+    """The folder where tokens are kept."""
+    prefix: str | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    era: str = "auto"
+    timeout: float | None = None
+    ceiling: float | None = None
+    shared: bool = False
+
+    def __repr__(self) -> str:
+        # The URL may hold a key, headers most likely do.
+        return f"RemoteSpec({self.name!r})"
+
+    def rules(self) -> ServerRules:
+        """The part of it that the core decides by."""
+        return _rules(self)
+
+
+ServerSpec = UpstreamSpec | RemoteSpec
+
+
+def _rules(spec: Any) -> ServerRules:
+    from crp_mcp.core.wire.commands import ServerRules
+
+    usual = ServerRules(spec.name)
+    return ServerRules(
+        spec.name,
+        prefix=spec.prefix,
+        allow=spec.allow,
+        deny=spec.deny,
+        era=spec.era,
+        idle=usual.idle if spec.timeout is None else spec.timeout,
+        handshake=usual.handshake if spec.timeout is None else spec.timeout,
+        ceiling=usual.ceiling if spec.ceiling is None else spec.ceiling,
+    )

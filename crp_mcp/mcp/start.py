@@ -12,10 +12,11 @@ from crp_mcp.errors import UpstreamError
 
 from .reaper import Reaper
 from .spawn import start_process
+from .spec import UpstreamSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .spec import UpstreamSpec
+    from .spec import ServerSpec
 
 
 class Started:
@@ -28,10 +29,12 @@ class Started:
         self.processes: dict[str, subprocess.Popen[bytes] | UpstreamError] = {}
 
 
-def start_servers(specs: Sequence[UpstreamSpec]) -> Started:
-    """Start all servers at once. Call it before importing what takes time: they start meanwhile."""
+def start_servers(specs: Sequence[ServerSpec]) -> Started:
+    """Start all servers that are programs at once. Call it before importing what takes time: they start meanwhile."""
     started = Started(Reaper())
     for spec in specs:
+        if not isinstance(spec, UpstreamSpec):
+            continue
         try:
             process = start_process(spec.argv, spec.env, spec.cwd)
         except UpstreamError as error:
