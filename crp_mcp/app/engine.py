@@ -110,6 +110,7 @@ class Engine:
             return self._capture(header, blob)
         meta = header.get("meta") or {}
         scope = self.conversations.scope(meta)
+        self.life.note_policy(scope)
         if op == "lend":
             return self._lend(header, blob, scope)
         if op == "before":
@@ -221,6 +222,7 @@ class Engine:
 
     def _capture(self, header: Mapping[str, Any], blob: bytes) -> Reply:
         job, spool = self.job(header, blob), header.get("spool")
+        self.life.note_policy(job.scope)
         if spool is None:
             outcome = self.service.capture(job)
 
@@ -311,6 +313,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         checking.forget(ids)
         return desk.forget(scope, ids)
 
+    buffer.forget = forget
     eraser = Eraser(store, sealer, rebuilder, now, forget, _tidier(store, desk, settings))
     using = Using(store, sealer, now, reader, turns, buffer, policy_of)
     checking = Checking(store, sealer, reader, using, counter, now, headers_in)

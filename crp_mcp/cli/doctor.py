@@ -40,7 +40,10 @@ def run(options: argparse.Namespace) -> int:
         ("store", lambda: check_store(settings)),
         ("keys", lambda: check_keys(settings)),
         ("tokens", check_tokens),
+        ("policy", lambda: check_policy(settings.policy)),
         ("conversation", lambda: f"host process {settings.host_key or 'unknown'}, project {settings.project}"),
+        ("roots", lambda: check_roots(settings)),
+        ("hooks", lambda: check_hooks(settings)),
     ]
     findings = [look(what, check) for what, check in checks]
     if options.config:
@@ -87,6 +90,41 @@ def check_store(settings: Settings) -> str:
     )
 
 
+def check_policy(text: str) -> str:
+    """What the operator's policy enforces, and what of it is not enforced here."""
+    from crp_mcp.core.safety import parse_policy
+
+    report = parse_policy(text).report()
+    said = "; ".join(f"{name}={value}" for name, value in report["enforced"].items())
+    other = ", ".join(report["not_enforced_here"])
+    return said + (f"; understood, not enforced here: {other}" if other else "")
+
+
+def check_roots(settings: Settings) -> str:
+    """Which folders context requests may read."""
+    return ", ".join(settings.roots) or f"no files are read; {settings.project} does not look like a project"
+
+
+def check_hooks(settings: Settings) -> str:
+    """Whether a hook's turns and the results of its host's servers found each other."""
+    from crp_mcp.core.ages import iso_time
+    from crp_mcp.relay.hooking import SERVER
+    from crp_mcp.store import open_store, scopes, store_file
+
+    if not store_file(Path(settings.store)).exists():
+        return "nothing recorded yet"
+    with open_store(Path(settings.store), create=False) as store:
+        alone = store.ask(scopes.hook_alone, settings.scope(), SERVER)
+    if not alone:
+        return "every hook of this project found its conversation, or none was called"
+    name, at = alone[0]
+    return (
+        f"{len(alone)} of this project's conversations were made by a hook that knew of no server of its host "
+        f"(the last: {name}, used {iso_time(at)}); servers join at their next call. If they never do, "
+        f"give hook and servers the same --store and the same project folder (CLAUDE_PROJECT_DIR)"
+    )
+
+
 def where_blocked(path: Path) -> Path | None:
     """The nearest thing above a file that is to be made, if it is in the way; None where the file can be made."""
     above = next(parent for parent in path.parents if parent.exists())
@@ -130,6 +168,10 @@ def check_config(path: Path) -> Iterator[Finding] | list[Finding]:
     except CrpError as error:
         return [Finding("config", False, str(error))]
     findings = [Finding("config", True, f"{path}: {len(config.servers)} servers")]
+    if config.policy is not None:
+        findings.append(Finding("config policy", True, check_policy(config.policy)))
+    if config.roots is not None:
+        findings.append(Finding("config roots", True, ", ".join(map(str, config.roots)) or "none: no files are read"))
     findings += [Finding("config", True, warning) for warning in config.warnings]
     for server in config.servers:
         if server.disabled:

@@ -5,6 +5,7 @@ Directives of SPEC-006 are known by name, kept, and reported as not enforced her
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -110,6 +111,14 @@ class SafetyPolicy:
             },
             "not_enforced_here": [name for name, _ in self.elsewhere],
         }
+
+    def trail(self) -> dict[str, Any]:
+        """What the audit trail says of a policy: values of the directives that hold here, of others only the names.
+
+        `hash` is over all of it, so that a change of theirs shows as well.
+        """
+        digest = "sha256:" + hashlib.sha256(self.to_text().encode("utf-8", "replace")).hexdigest()
+        return {"directives": dict(self._own()), "elsewhere": [name for name, _ in self.elsewhere], "hash": digest}
 
     def _own(self) -> list[tuple[str, str]]:
         said = [

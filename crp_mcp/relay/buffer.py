@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.safety import SafetyPolicy
@@ -56,6 +56,10 @@ class Buffer:
     budget: Budget
     evicted: bool = False
     """Whether something was evicted whose bytes are still on the disk."""
+    forget: Callable[[Scope, Sequence[str]], bool] | None = None
+    """Drops what was derived from entries (tables, what is remembered); False: not all of it yet, ask again."""
+    _derived: dict[Scope, list[str]] = field(default_factory=dict, init=False)
+    """Evicted entries, by tenant and project, of which something derived may be left."""
 
     def make_room(self, scope: Scope, newest: Entry, policy: SafetyPolicy) -> bool:
         """Evict until everything fits. True where it does not: all that is left is pinned or still in use."""
@@ -100,6 +104,11 @@ class Buffer:
             self.evicted = False
             self.store.sweep_uploads()
             self.store.shrink()
+        if self.forget is not None:
+            derived, self._derived = self._derived, {}
+            for space, ids in derived.items():
+                if not self.forget(space, ids):
+                    self._derived.setdefault(space, []).extend(ids)
 
     def _limits(self, scope: Scope) -> tuple[_Limit, ...]:
         budget = self.budget
@@ -138,6 +147,8 @@ class Buffer:
 
         count = self.store.append(seal, change, scope)
         self.evicted = self.evicted or count > 0
+        for entry in gone:
+            self._derived.setdefault(replace(entry.scope, conversation=""), []).append(entry.scratch_id)
         return count
 
     def _say_full(self, scope: Scope, newest: Entry) -> None:

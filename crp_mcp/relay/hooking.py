@@ -5,7 +5,6 @@ Knows Claude Code's hook input. A hook is only heard: it never changes what the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,13 +13,15 @@ from typing import Any
 import orjson
 
 from crp_mcp.core.model import Scope, ToolCall, ToolPolicy, Turn
+from crp_mcp.core.wire.scan import members
+from crp_mcp.core.wire.sound import repair_surrogates
 from crp_mcp.errors import BadRequest
-from crp_mcp.store import SqliteStore
+from crp_mcp.store import SqliteStore, scopes
 from crp_mcp.store import turns as turn_rows
 
 from .conversation import IDLE_SECONDS, MAX_NAME
 from .service import Job, Service
-from .turns import Turns
+from .turns import Turns, nothing_sealed
 from .using import Ask, Using
 
 SERVER = "claude-code"
@@ -29,6 +30,7 @@ FOREIGN = "mcp__*"
 """Tools of MCP servers: their results come through the proxy."""
 TWICE_SECONDS = 10.0
 """The same words within this time are the same message: some hosts run a hook twice."""
+FAILURE = "PostToolUseFailure"
 NEW_SESSION = ("startup", "clear", "resume")
 MAX_TEXT = 100_000
 
@@ -44,20 +46,31 @@ class HookEvent:
     transcript: str | None = None
     tool: str = ""
     arguments: Mapping[str, Any] | None = None
-    response: Any = None
+    arguments_json: bytes = b"{}"
+    response: str | None = None
+    """What a tool returned: its text, or its JSON as it was given; None where there is nothing of it."""
+    failed: bool = False
+    """Whether `response` says how the tool failed."""
     again: bool = False
     """An answer that was sent back once already: sending it back again could go on for ever."""
+    inside: bool = False
+    """Said within a subagent: its words are neither the user's nor the answer."""
 
 
 def read_event(data: bytes) -> HookEvent:
     """The event of a hook's input. Raises BadRequest for what is none."""
+    data = repair_surrogates(data)
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         raise BadRequest("hook: standard input is not the JSON object a hook is given") from None
     if not isinstance(value, dict) or not isinstance(value.get("hook_event_name"), str):
         raise BadRequest("hook: the input has no `hook_event_name`")
-    arguments = value.get("tool_input")
+    arguments, spans = value.get("tool_input"), members(data)
+    failed = value["hook_event_name"] == FAILURE
+    response = value.get("error" if failed else "tool_response")
+    if response is not None and not isinstance(response, str):
+        response = _raw(data, spans["error" if failed else "tool_response"])
     return HookEvent(
         value["hook_event_name"],
         _text(value.get("session_id"))[:MAX_NAME],
@@ -66,9 +79,17 @@ def read_event(data: bytes) -> HookEvent:
         _text(value.get("transcript_path")) or None,
         _text(value.get("tool_name")),
         arguments if isinstance(arguments, dict) else {},
-        value.get("tool_response"),
+        _raw(data, spans["tool_input"]).encode() if isinstance(arguments, dict) else b"{}",
+        response,
+        failed,
         value.get("stop_hook_active") is True,
+        isinstance(value.get("agent_id"), str),
     )
+
+
+def _raw(data: bytes, span: tuple[int, int]) -> str:
+    """JSON as it was given: numbers of any size stay what they are."""
+    return data[slice(*span)].decode()
 
 
 def _text(value: object) -> str:
@@ -108,12 +129,12 @@ class Hooks:
     def record(self, event: HookEvent, tools: Sequence[str], said: str | None = None) -> tuple[str, ...]:
         """Record an event; what was done, for a log. `tools`: globs of built-in tools to capture, opted in."""
         scope = self._scope(event)
-        if event.kind == "UserPromptSubmit" and event.text:
+        if event.kind == "UserPromptSubmit" and event.text and not event.inside:
             return self._turn(scope, "user", event.text)
-        if event.kind == "Stop" and (event.text or said):
+        if event.kind == "Stop" and (event.text or said) and not event.inside:
             return self._turn(scope, "assistant", event.text or said or "")
-        if event.kind == "PostToolUse" and self._wanted(event.tool, tools):
-            return (f"captured {self._capture(scope, event)}",)
+        if event.kind in ("PostToolUse", FAILURE) and self._wanted(event.tool, tools) and event.response is not None:
+            return (f"captured {self._capture(scope, event, event.response)}",)
         return ()
 
     def ask_of(self, event: HookEvent) -> Ask:
@@ -135,6 +156,8 @@ class Hooks:
                     return Scope(self.tenant, self.project, found)
         if not known or begins:
             self.store.touch_conversation(mine, self.hosts[0] if self.hosts else None, now)
+        if not known and not begins:
+            self.store.append(nothing_sealed, lambda db: scopes.made_by_hook(db, mine), mine)
         return mine
 
     def _turn(self, scope: Scope, role: str, text: str) -> tuple[str, ...]:
@@ -149,12 +172,10 @@ class Hooks:
     def _wanted(tool: str, globs: Sequence[str]) -> bool:
         return not fnmatchcase(tool, FOREIGN) and any(fnmatchcase(tool, glob) for glob in globs)
 
-    def _capture(self, scope: Scope, event: HookEvent) -> str:
-        response = event.response
-        text = response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
-        result = orjson.dumps({"content": [{"type": "text", "text": text}]})
-        arguments = dict(event.arguments or {})
-        call = ToolCall(SERVER, event.tool, arguments, orjson.dumps(arguments, default=str))
+    def _capture(self, scope: Scope, event: HookEvent, response: str) -> str:
+        error = {"isError": True} if event.failed else {}
+        result = orjson.dumps({"content": [{"type": "text", "text": response}], **error})
+        call = ToolCall(SERVER, event.tool, dict(event.arguments or {}), event.arguments_json)
         policy = self.policy(SERVER, event.tool)
         job = Job(call, scope, policy, result, keep=True, turn_id=self.turns.of_call(scope, {}))
         return self.service.capture(job).entry.scratch_id

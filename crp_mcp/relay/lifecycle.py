@@ -6,9 +6,10 @@ Called after every capture and before some calls; what a model is told of an ent
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -20,7 +21,7 @@ from crp_mcp.core.registry.lookup import tool_matches
 from crp_mcp.core.safety import SafetyPolicy, policy_for
 from crp_mcp.errors import Refused
 from crp_mcp.proof.chain import salted_digest, salted_hash
-from crp_mcp.store import Head, Sealed, SqliteStore, changes
+from crp_mcp.store import Head, Sealed, SqliteStore, changes, scopes
 from crp_mcp.store import turns as turn_rows
 
 from .buffer import Buffer
@@ -48,10 +49,30 @@ class Lifecycle:
     buffer: Buffer
     guard: Guard
     operator: SafetyPolicy
+    _noted: bool = field(default=False, init=False)
 
     def policy(self, meta: Mapping[str, Any]) -> SafetyPolicy:
         """What holds for a request. Raises BadRequest or Refused for a policy it may not ask for."""
         return policy_for(self.operator, meta)
+
+    def note_policy(self, scope: Scope) -> None:
+        """Have the audit trail say so where another policy holds in this store from now on; once for a process."""
+        if self._noted:
+            return
+        made = self.operator.trail()
+        found = list[dict[str, Any]]()
+
+        def note(db: sqlite3.Connection) -> None:
+            if (before := _policy_in(db)) != made:
+                scopes.set_policy(db, json.dumps(made))
+                found.append({"from": before, "to": made})
+
+        def seal(head: Head) -> Sealed:
+            return self.sealer.note(head, scope, "POLICY_CHANGED", found[0], self.now()) if found else Sealed()
+
+        if self.store.ask(_policy_in) != made:
+            self.store.append(seal, note, scope)  # asked again inside: another process may have come first
+        self._noted = True
 
     # -- after a capture -------------------------------------------------------------------------------------------
 
@@ -164,6 +185,13 @@ class Lifecycle:
         result: dict[str, Any] = orjson.loads(data)
         content = result.get("content")
         return {**result, "content": [note, *(content if isinstance(content, list) else ())]}
+
+
+def _policy_in(db: sqlite3.Connection) -> dict[str, Any]:
+    """The operator's policy that the audit trail knows of; nothing noted is the default one."""
+    known = scopes.policy(db)
+    before: dict[str, Any] = json.loads(known) if known else SafetyPolicy().trail()
+    return before
 
 
 def call_hash(call: ToolCall) -> bytes:

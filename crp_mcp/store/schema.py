@@ -320,7 +320,13 @@ def _assemblies(db: Database) -> None:
     db.execute("CREATE INDEX stub_time ON stub (conversation_id, gone_at)")
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies)
+def _origins(db: Database) -> None:
+    """The operator's policy as the audit trail knows it, and which conversations a host's hook made by itself."""
+    db.execute("ALTER TABLE tally ADD COLUMN policy TEXT")
+    db.execute("ALTER TABLE conversation ADD COLUMN by_hook INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies, _origins)
 VERSION = len(MIGRATIONS)
 
 

@@ -80,6 +80,35 @@ def touch(db: sqlite3.Connection, scope: Scope, host_key: str | None, now: float
         )
 
 
+def made_by_hook(db: sqlite3.Connection, scope: Scope) -> None:
+    """Note that a conversation was made by a hook which found none to join."""
+    place = conversation_of(db, scope)
+    if place is not None:
+        db.execute("UPDATE conversation SET by_hook = 1 WHERE id = ?", (place.conversation,))
+
+
+def hook_alone(db: sqlite3.Connection, scope: Scope, hook_server: str) -> list[tuple[str, float]]:
+    """Return what hooks made in tenant + project and no server captured into: name, time of last use; newest first."""
+    rows = db.execute(
+        "SELECT c.name, y.last_used_at FROM conversation c JOIN tally y ON y.id = c.id "
+        "WHERE c.space_id = ? AND c.by_hook = 1 AND NOT EXISTS "
+        "(SELECT 1 FROM entry e WHERE e.conversation_id = c.id AND e.server != ?) ORDER BY y.last_used_at DESC",
+        (space_of(db, scope), hook_server),
+    ).fetchall()
+    return [(name, at) for name, at in rows]
+
+
+def policy(db: sqlite3.Connection) -> str | None:
+    """Return the operator's policy as it was last noted; None where none ever was."""
+    row = db.execute("SELECT policy FROM tally WHERE id = ?", (STORE,)).fetchone()
+    return row[0] if row else None
+
+
+def set_policy(db: sqlite3.Connection, text: str) -> None:
+    """Note the operator's policy."""
+    db.execute("UPDATE tally SET policy = ? WHERE id = ?", (text, STORE))
+
+
 def last_of_host(db: sqlite3.Connection, scope: Scope, host_key: str, since: float) -> str | None:
     """Return the name of the conversation a host used last in tenant + project, unless that is before `since`."""
     row = db.execute(

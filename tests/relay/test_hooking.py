@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from crp_mcp.errors import BadRequest
-from crp_mcp.relay.hooking import Hooks, last_said, read_event
+from crp_mcp.relay.hooking import SERVER, Hooks, last_said, read_event
+from crp_mcp.store import scopes
 from crp_mcp.store import turns as turn_rows
 from tests.relay.support import Bench, order_rows, text_result
 
@@ -102,6 +103,56 @@ def test_the_end_of_an_answer_is_the_assistants_turn(at: Bench) -> None:
     ]
     assert hooks(at).record(event("stop"), (), last_said(lines)) == ("turn 1 of assistant",)
     assert hooks(at).record(event("stop"), ()) == ()
+
+
+def test_a_tool_that_failed_is_an_error(at: Bench) -> None:
+    """Its error is its result, whole."""
+    assert hooks(at).record(event("post_tool_use_failure"), ()) == ()
+    (said,) = hooks(at).record(event("post_tool_use_failure"), ("Bash",))
+    entry = at.engine.store.get(at.scope, said.removeprefix("captured "))
+    assert (entry.is_error, entry.kind.value, entry.tool_name) == (True, "error", "Bash")
+    assert b"Command exited with non-zero status code 1" in b"".join(at.engine.store.iter_payload(entry.payload_id))
+
+
+def test_a_tools_result_is_kept_as_it_was_given(at: Bench) -> None:
+    """Numbers of any size, spacing and text that is no character: what can be kept is kept exactly."""
+    response = '{"id": 12345678901234567890123, "rate": 1.10, "text": "a\\ud800b"}'
+    given = json.loads((INPUTS / "post_tool_use.json").read_text())
+    text = json.dumps(given).replace(json.dumps(given["tool_response"]), response)
+    (said,) = hooks(at).record(read_event(text.encode()), ("Bash",))
+    entry = at.engine.store.get(at.scope, said.removeprefix("captured "))
+    kept = b"".join(at.engine.store.iter_payload(entry.payload_id)).decode()
+    assert kept == response.replace("\\ud800", "\\ufffd")
+
+
+def test_what_a_subagent_says_is_no_turn(at: Bench) -> None:
+    """Its tools' results are results of the session."""
+    for name in ("user_prompt", "stop_with_text"):
+        inside = {**json.loads((INPUTS / f"{name}.json").read_text()), "agent_id": "a1", "agent_type": "Explore"}
+        assert hooks(at).record(read_event(json.dumps(inside).encode()), ()) == ()
+
+
+def test_fields_nobody_knows_change_nothing(at: Bench) -> None:
+    """Also where known ones have a type of their own."""
+    odd = {"hook_event_name": "Stop", "session_id": 3, "last_assistant_message": ["x"], "new": {"a": [1]}}
+    assert hooks(at).record(read_event(json.dumps(odd).encode()), ()) == ()
+    assert hooks(at).record(event("stop_with_text"), ()) == ("turn 1 of assistant",)
+
+
+def test_a_conversation_a_hook_made_alone_is_known_until_a_server_captures_into_it(at: Bench) -> None:
+    """One that began with the session is expected to be joined, so it is none."""
+    scope = at.engine.settings.scope()
+
+    def alone() -> list[str]:
+        return [name for name, _ in at.engine.store.ask(scopes.hook_alone, scope, SERVER)]
+
+    hooks(at, "8:8").record(event("session_start"), ())
+    assert alone() == []
+    other = {**json.loads((INPUTS / "user_prompt.json").read_text()), "session_id": "another"}
+    hooks(at, "7:7").record(read_event(json.dumps(other).encode()), ())
+    assert alone() == ["another"]
+    at.host_call("read_query", text_result("[1]"), meta={"dev.crp/conversation": "another"})
+    assert alone() == []
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"hook_event_name": 3}'])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import FactStatus
+from crp_mcp.errors import BadRequest
 from crp_mcp.store import Stub
 from crp_mcp.store import turns as turn_rows
 from tests.relay.support import Bench, bench, order_rows, text_result, texts
@@ -353,6 +354,24 @@ def test_the_oldest_unreferenced_entries_make_room_and_say_what_they_were(tmp_pa
         assert at.events("EVICTED") == [{"scratch_id": gone, "reason": "budget"}]
 
 
+def test_tables_made_from_an_evicted_result_go_with_it(tmp_path: Path) -> None:
+    """Queries keep tables of their own; nothing of what left stays in them."""
+    with bench(tmp_path, registry=REGISTRY, budget=(1 << 40, 1_000, 1 << 40, 3)) as at:
+        gone = at.host_call("read_rows", rows(3), {"n": 1})
+        kept = at.host_call("read_rows", rows(3), {"n": 2})
+        at.ask("scratch_pin", scratch_id=kept)
+        for one in (gone, kept):
+            assert not at.ask("scratch_query", sql=f"SELECT sum(amount) FROM {one}")["isError"]
+        cache = at.engine.desk.cache(at.scope)
+        assert cache.tables(gone)
+        for n in range(3, 6):
+            at.clock.at += 400
+            at.host_call("read_rows", rows(4), {"n": n})
+        assert isinstance(at.entry(gone), Stub)
+        assert not cache.tables(gone)
+        assert cache.tables(kept)
+
+
 def test_what_does_not_fit_is_kept_for_its_turn_and_the_answer_says_full(tmp_path: Path) -> None:
     """A capture is never refused for room (SPEC-029 §11)."""
     with bench(tmp_path, registry=REGISTRY, budget=(1 << 40, 1_000, 1 << 40, 2)) as at:
@@ -418,6 +437,28 @@ def test_with_retain_all_nothing_is_evicted(tmp_path: Path) -> None:
             made.append(at.host_call("read_rows", rows(2), {"n": n}))
             at.clock.at += 400
         assert {at.entry(one).persistence.value for one in made} == {"EPHEMERAL"}
+
+
+def test_another_operators_policy_is_in_the_trail_once(tmp_path: Path) -> None:
+    """Values of the directives that hold here, of others the names; a digest over all; never for the same policy."""
+    strict = "tool-output-stale=exclude; report-uri https://example.test/r?key=secret"
+    for policy in ("", strict, strict, "tool-output-stale=exclude", ""):
+        with bench(tmp_path, policy=policy) as at:
+            at.host_call("read_rows", text_result("1"))
+            at.ask("scratch_list")
+            said = at.events("POLICY_CHANGED")
+    assert [one["to"]["directives"] for one in said] == [{"tool-output-stale": "exclude"}] * 2 + [{}]
+    assert [one["to"]["elsewhere"] for one in said] == [["report-uri"], [], []]
+    assert [one["from"] for one in said[1:]] == [one["to"] for one in said[:-1]]
+    assert len({one["to"]["hash"] for one in said}) == 3
+    assert "secret" not in json.dumps(said)
+
+
+def test_a_policy_asked_for_in_a_way_nobody_can_read_is_refused(at: Bench) -> None:
+    """A request that wanted to be strict is never answered as if it had asked for nothing."""
+    made = at.host_call("read_rows", rows(3))
+    with pytest.raises(BadRequest, match="must be a text of directives"):
+        at.ask("scratch_get", scratch_id=made, meta={"dev.crp/policy": {"tool-output-stale": "exclude"}})
 
 
 # -- facts -------------------------------------------------------------------------------------------------------

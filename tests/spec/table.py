@@ -13,6 +13,7 @@ REFERENCES = "core/test_references.py"
 SAFETY = "core/test_safety.py"
 CLAIMS = "core/claims/test_checking.py"
 OUTCOMES = "core/claims/test_outcomes.py"
+CHECKING = "relay/test_checking.py"
 CONTRACT = "store/test_contract.py"
 CHAIN = "proof/test_audit_chain.py"
 REGISTRY = "core/test_registry.py"
@@ -250,6 +251,12 @@ SPEC_029 = (
         "Tokens saved by injecting summaries instead of raw tool output this turn",
         f"{LIFE}::test_headers_are_exact",
     ),
+    row(
+        "9.3",
+        "Count of claims attributed to tool output, as tool-grounded/tool-distortions",
+        f"{CHECKING}::test_a_wrong_figure_comes_back_with_the_right_one",
+        f"{CHECKING}::test_nothing_to_check_has_no_attribution",
+    ),
     row("10", "Blend: P=0.25, C=0.25, E=0.50", f"{CONTEXT}::test_the_envelope_of_the_specification_number_for_number"),
     row(
         "11",
@@ -326,6 +333,7 @@ DECISIONS = (
         f"{SAFETY}::test_a_request_only_tightens",
         f"{SAFETY}::test_what_is_wrong_is_named",
         f"{SAFETY}::test_directives_of_other_parts_are_reported_not_enforced",
+        f"{SAFETY}::test_headers_of_a_request_join_what_its_meta_asks_for",
     ),
     row(
         "11",
@@ -346,8 +354,18 @@ DECISIONS = (
         f"{REFERENCES}::test_what_else_it_could_be_is_listed",
         f"{REFERENCES}::test_real_sentences_resolve",
     ),
-    row("16", "Headers are exact or absent", f"{LIFE}::test_headers_are_exact"),
-    row("17", "never content", f"{CAPTURE}::test_the_audit_trail_names_call_and_receipt_and_no_content"),
+    row(
+        "16",
+        "Headers are exact or absent",
+        f"{LIFE}::test_headers_are_exact",
+        "core/test_headers.py::test_what_is_no_value_of_ours_is_absent",
+    ),
+    row(
+        "17",
+        "never content",
+        f"{CAPTURE}::test_the_audit_trail_names_call_and_receipt_and_no_content",
+        f"{LIFE}::test_another_operators_policy_is_in_the_trail_once",
+    ),
     row("18", "are entries with one `stream_id`", f"{LIFE}::test_pages_of_one_listing_are_one_stream"),
 )
 """Numbered as in docs/decisions/0040-the-life-of-an-entry.md."""
