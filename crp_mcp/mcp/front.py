@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crp_mcp.core.wire.proxy import Proxy
     from crp_mcp.relay.ports import RelayPort
 
-    from .spec import UpstreamSpec
+    from .spec import ServerSpec
 
 GLANCE = 0.01
 """Seconds between looks at whether the event loop is loaded."""
@@ -43,7 +43,7 @@ class Front:
 
     def __init__(
         self,
-        specs: Sequence[UpstreamSpec],
+        specs: Sequence[ServerSpec],
         relay: RelayPort,
         *,
         in_place: bool,
@@ -75,8 +75,13 @@ class Front:
     # -- the first request and its answer ------------------------------------------------------------------------
 
     def _pass_first(self, name: str) -> None:
-        process = self.started.processes[name]
-        if isinstance(process, UpstreamError) or os.name != "posix" or not _has_input(self.host_in, 0):
+        process = self.started.processes.get(name)
+        if (
+            process is None
+            or isinstance(process, UpstreamError)
+            or os.name != "posix"
+            or not _has_input(self.host_in, 0)
+        ):
             return
         assert process.stdin
         assert process.stdout
@@ -131,7 +136,7 @@ def _write(fd: int, data: bytes) -> None:
         return
 
 
-def _core(specs: Sequence[UpstreamSpec], relay: RelayPort, in_place: bool) -> Proxy:
+def _core(specs: Sequence[ServerSpec], relay: RelayPort, in_place: bool) -> Proxy:
     rules = [spec.rules() for spec in specs]
     if in_place:
         return InPlace(rules[0], own_side(relay))

@@ -29,20 +29,20 @@ from crp_mcp.core.wire.frame import Cut, Frame, Malformed, Piece
 from crp_mcp.errors import UpstreamError
 from crp_mcp.log import log
 
-from .connection import Connection
 from .framing import LineReader, Message, load
 from .own_calls import OwnCalls
 from .relay_side import RelaySide
-from .spawn import start_process
 from .spool import SpoolFile
+from .upstream import Events, Means, open_upstream
 
 if TYPE_CHECKING:
     from crp_mcp.core.wire.proxy import Proxy
     from crp_mcp.relay.ports import RelayPort
 
     from .reaper import Reaper
-    from .spec import UpstreamSpec
+    from .spec import ServerSpec
     from .spool import Spool
+    from .upstream import Upstream
 
 SERVER_QUEUE = 32 * 1024 * 1024
 """Bytes that may wait for one server in memory before the host's messages are to be left where they are."""
@@ -57,7 +57,7 @@ class Hub:
     def __init__(
         self,
         proxy: Proxy,
-        specs: Mapping[str, UpstreamSpec],
+        specs: Mapping[str, ServerSpec],
         relay: RelayPort,
         spool: Spool,
         reaper: Reaper,
@@ -69,13 +69,12 @@ class Hub:
         """Headers of the request that came last from a host that is reached over HTTP."""
         self._specs = specs
         self._relay = relay
-        self._spool = spool
-        self._reaper = reaper
+        self._means = Means(reaper, spool, lambda: self.inbound)
         self._on_queued = on_queued
         self._side = RelaySide(relay, self._settled, self._refused)
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, Upstream] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._endings: set[asyncio.Task[None]] = set()
+        self._endings: set[asyncio.Future[None]] = set()
         """Connections being ended: these are always waited for, so that no process is left."""
         self._own_tasks: dict[int, asyncio.Task[None]] = {}
         self._ticking = False
@@ -124,50 +123,52 @@ class Hub:
         """Leave in their pipes what the servers send: the host does not take it."""
         self._paused = True
         for connection in self._connections.values():
-            connection.source.pause()
+            connection.pause()
 
     def resume(self) -> None:
         self._paused = False
         for connection in self._connections.values():
-            connection.source.resume()
+            connection.resume()
 
     @property
     def congested(self) -> bool:
         """Whether so much waits for a server that nothing more should be taken from the host."""
-        return any(connection.sink.queued > SERVER_QUEUE for connection in self._connections.values())
+        return any(connection.queued > SERVER_QUEUE for connection in self._connections.values())
 
     # -- the servers ---------------------------------------------------------------------------------------------
 
     def adopt(
         self,
         name: str,
-        process: subprocess.Popen[bytes] | UpstreamError,
+        process: subprocess.Popen[bytes] | UpstreamError | None = None,
         lines: LineReader | None = None,
         *,
         known: bool = False,
     ) -> None:
-        """A server's process runs, or could not be started. `known`: the core has been told already."""
+        """Connect to a server, whose process may run already. `known`: the core has been told that it does."""
         if isinstance(process, UpstreamError):
             self.run(self.proxy.server_closed(name, str(process), self._loop.time()))
             return
-        connection = Connection(
-            process,
-            self._reaper,
-            lines or LineReader(self._spool),
-            on_message=lambda message: self._server_sent(name, message),
-            on_closed=lambda reason: self._server_closed(name, connection, reason),
-            on_queued=self._on_queued,
+        events = Events(
+            lambda message: self._server_sent(name, message),
+            lambda reason: self._server_closed(name, connection, reason),
+            self._on_queued,
         )
+        try:
+            connection = open_upstream(self._specs[name], self._means, events, process=process, lines=lines)
+        except UpstreamError as error:
+            self.run(self.proxy.server_closed(name, str(error), self._loop.time()))
+            return
         self._connections[name] = connection
         if self._paused:
-            connection.source.pause()
+            connection.pause()
         if not known:
             self.run(self.proxy.server_opened(name, self._loop.time()))
 
     def _server_sent(self, name: str, message: Message) -> None:
         self.run(self.proxy.from_server(name, message, self._loop.time()))
 
-    def _server_closed(self, name: str, connection: Connection, reason: str) -> None:
+    def _server_closed(self, name: str, connection: Upstream, reason: str) -> None:
         self._end(connection)
         if self._connections.get(name) is connection:
             del self._connections[name]
@@ -182,24 +183,16 @@ class Hub:
         self._loop.call_later(command.delay, self._start, command.server)
 
     def _start(self, name: str) -> None:
-        if self._over:
-            return
-        spec = self._specs[name]
-        try:
-            process = start_process(spec.argv, spec.env, spec.cwd)
-        except UpstreamError as error:
-            self.adopt(name, error)
-            return
-        self._reaper.watch(process.pid)
-        self.adopt(name, process)
+        if not self._over:
+            self.adopt(name)
 
     def _close(self, command: Close) -> None:
         connection = self._connections.pop(command.server, None)
         if connection is not None:
             self._end(connection)
 
-    def _end(self, connection: Connection) -> None:
-        task = self._loop.create_task(connection.stop())
+    def _end(self, connection: Upstream) -> None:
+        task = asyncio.ensure_future(connection.stop())
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 

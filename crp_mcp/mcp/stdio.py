@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from crp_mcp.relay.ports import RelayPort
 
-    from .spec import UpstreamSpec
+    from .spec import ServerSpec
 
 __all__ = ["Front", "Started", "run_front", "run_stdio", "start_servers"]
 
@@ -35,7 +35,7 @@ PRELOAD_SECONDS = 0.3
 
 
 async def run_stdio(
-    specs: Sequence[UpstreamSpec],
+    specs: Sequence[ServerSpec],
     relay: RelayPort,
     *,
     in_place: bool,
@@ -80,11 +80,11 @@ class Driver:
             self._finish(128 + front.signal)
         # Nothing arrives before this method waits for something.
         self._host_source: Source = open_source(front.host_in, self._host_sent)
-        for name, process in front.started.processes.items():
+        for name in front.specs:
             known = name in front.opened
             if not known:
                 hub.run(front.proxy.open(name, self._loop.time()), quiet=(Open,))
-            hub.adopt(name, process, front.server_lines[name], known=known)
+            hub.adopt(name, front.started.processes.get(name), front.server_lines[name], known=known)
         hub.run(front.left)
         if front.host_ended:
             self._host_sent(b"")
