@@ -169,6 +169,34 @@ def test_stale_results_carry_their_note_and_realtime_ones_only_a_call_for_fresh_
     assert result["structuredContent"]["context_hash"] != body
 
 
+def test_a_receipt_carries_the_labels_of_what_facts_and_turns_come_from(at: Bench) -> None:
+    """A fact is labelled as its source, a turn as what it made and used; what has no source is INTERNAL."""
+    secret = {"sensitivity": "CONFIDENTIAL", "volatility": Volatility.STABLE, "ttl": 3600}
+    at.tool("record_turn", role="user", text="good morning", turn=1)
+    made = at.capture(text_result(json.dumps({"margin": 0.31})), tool="margins", policy=secret, turn_id=2)
+    at.tool("record_turn", role="assistant", text="the margin is 31 percent", turn=2)
+    at.tool("scratch_pin", scratch_id=made.entry.scratch_id, promote=True)
+    answer = ask(at, query="margin", focus=["uko-turn:turn/1", "uko-turn:turn/2", "uko-fact:fact/1"], breadth=0)
+    receipt = at.engine.store.receipt(at.scope, answer["structuredContent"]["receipt"])
+    labels = [json.loads(leaf)["sensitivity"] for leaf in receipt.leaves]
+    assert dict(zip(nodes(answer), labels, strict=True)) == {
+        "uko-turn:turn/1": "INTERNAL",
+        "uko-turn:turn/2": "CONFIDENTIAL",
+        "uko-fact:fact/1": "CONFIDENTIAL",
+        f"uko-tool:entry/{made.entry.scratch_id}": "CONFIDENTIAL",
+    }
+    assert json.loads(receipt.body)["inherited_sensitivity_ceiling"] == "CONFIDENTIAL"
+
+
+def test_turns_about_what_is_withheld_are_withheld(tmp_path: Path) -> None:
+    """Their words may hold what the result said."""
+    with bench(tmp_path, clearance=(("*", "INTERNAL"),)) as at:
+        at.capture(text_result("31"), tool="margins", policy={"sensitivity": "CONFIDENTIAL"}, turn_id=1)
+        at.tool("record_turn", role="assistant", text="the margin is 31 percent", turn=1)
+        at.tool("record_turn", role="user", text="thanks for the margin", turn=2)
+        assert nodes(ask(at, query="margin")) == ["uko-turn:turn/2"]
+
+
 def test_past_things_are_found_only_when_asked_for(at: Bench) -> None:
     """Superseded results are out of CURRENT and in HISTORICAL."""
     old = at.capture(sales(700)).entry.scratch_id

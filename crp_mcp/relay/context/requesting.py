@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crp_mcp.core.assemble.assembling import assemble
 from crp_mcp.core.assemble.reply import Reply
-from crp_mcp.core.model import DAY, Entry, Fact
+from crp_mcp.core.model import DAY, Entry, Fact, Turn
 from crp_mcp.core.request.models import ContextBudget, ContextFragment, ContextRequest, TemporalScope
 from crp_mcp.proof.chain import salted_digest
 from crp_mcp.proof.eccr import Item
@@ -24,10 +24,8 @@ from crp_mcp.workspace.code import code_parsers
 from crp_mcp.workspace.corpus import Workspace, open_workspace
 
 from .joined import Joined
-from .tiers import Tiers, Words
+from .tiers import OWN_LABEL, Tiers, Words
 
-OWN_LABEL = "INTERNAL"
-"""Label of turns, facts and files in a receipt: that of a tool nobody declared."""
 OWN_RETENTION = 30 * DAY
 
 
@@ -129,10 +127,13 @@ class Requester:
         if isinstance(found, Entry):
             return item_of(found, self.store.salt(found.scope, found.scratch_id))
         digest = "sha256:" + hashlib.sha256(fragment.content.encode("utf-8", "replace")).hexdigest()
-        expires = int(now) + OWN_RETENTION
+        label, ends = OWN_LABEL, [int(now) + OWN_RETENTION]
+        if isinstance(found, (Fact, Turn)):
+            label = corpus.tiers.label_of(found)
+            ends += [source.expires_at for source in corpus.tiers.sources_of(found)]
         if isinstance(found, Fact) and found.expires_at:
-            expires = min(expires, found.expires_at)
-        return Item(salted_digest(self.random_bytes(16), digest), OWN_LABEL, expires)
+            ends.append(found.expires_at)
+        return Item(salted_digest(self.random_bytes(16), digest), label, min(ends))
 
     def _used(self, ask: Ask, corpus: Joined, reply: Reply) -> tuple[str, ...]:
         said: list[str] = []

@@ -31,6 +31,8 @@ PAST_MOST = 100
 OPENING = 2_048
 """Bytes of a payload that words are looked up in, beside its summary."""
 BACKEND = "store"
+OWN_LABEL = "INTERNAL"
+"""The least label of what has none of its own: that of a tool nobody declared."""
 
 Words = dict[str, Counts[str]]
 
@@ -65,7 +67,7 @@ class Tiers:
             if self._may_see(fact):
                 self._keep(stored.fact_uri(fact), fact, fact.content)
         for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
-            if turn.text or turn.decision:
+            if (turn.text or turn.decision) and self._may_see(turn):
                 node = stored.turn_node(turn)
                 self._keep(node.uri, turn, f"{node.title}\n{node.body}")
         if past:
@@ -88,18 +90,32 @@ class Tiers:
                 if (uri := stored.entry_uri(scratch_id)) in self.items:
                     self._past.append(uri)
 
-    def _may_see(self, fact: Fact) -> bool:
-        """A fact has the label of its source; without a source it is shown to those nothing is withheld from."""
-        guard = self.reader.guard
-        if guard is None:
+    def _may_see(self, item: Fact | Turn) -> bool:
+        guard, scope = self.reader.guard, self.asks.scope
+        if guard is None or guard.clearances.of(scope) is None:
             return True
-        try:
-            source = self.store.get(self.asks.scope, fact.source or "")
-        except NotFound:
-            return False
-        if isinstance(source, Entry):
-            return guard.clears(self.asks.scope, source)
-        return guard.clearances.of(self.asks.scope) is None
+        return guard.clearances.clears(scope, self.label_of(item))
+
+    def label_of(self, item: Fact | Turn) -> str:
+        """A fact has the label of its source, the highest where that is gone; a turn what it made and used had."""
+        lattice = self.reader.sealer.lattice
+        sources = [one.label for one in self.sources_of(item)]
+        if isinstance(item, Turn):
+            return lattice.join((OWN_LABEL, *sources))
+        return lattice.join(sources) if sources else lattice.top
+
+    def sources_of(self, item: Fact | Turn) -> list[Entry]:
+        """What is still there of the entries that a fact or the words of a turn come from."""
+        ids = (item.source,) if isinstance(item, Fact) else (*item.produced, *item.referenced)
+        found: list[Entry] = []
+        for one in filter(None, ids):
+            try:
+                source = self.store.get(self.asks.scope, one)
+            except NotFound:
+                continue
+            if isinstance(source, Entry):
+                found.append(source)
+        return found
 
     def _take(self, entry: Entry) -> None:
         uri = stored.entry_uri(entry.scratch_id)
