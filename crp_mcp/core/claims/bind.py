@@ -9,8 +9,9 @@ from .document import Column, twins
 from .lexicon import ROW_NOUNS
 from .numbers import Quantity
 from .parse import Chunk
-from .rows import number_rows, number_sql
+from .rows import foreign, number_rows, number_sql
 from .scene import Cond, Scene
+from .units import CURRENCIES
 from .words import stem, word_list
 
 MONEY = frozenset(
@@ -33,15 +34,16 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
     if following is not None and following.is_plain and following.words[0].stem in ROW_NOUNS and qty.unit == "":
         return out
     money = (
-        [c for c in scene.table.columns if c.values() is not None and (c.unit == "$" or set(c.words) & MONEY)]
-        if qty.unit == "$"
+        [c for c in scene.table.columns if c.values() is not None and (c.unit in CURRENCIES or set(c.words) & MONEY)]
+        if qty.unit in CURRENCIES
         else []
     )
     for named, ref, cost in scene.near_columns(chunk.at, after=4, before=10):
         if not _joined(scene, chunk, named):
             continue
         for column in (ref.column, *twins(scene.table, ref.column)):
-            if column.values() is None or (qty.unit == "$" and column not in money and (money or ref.quality < 0.9)):
+            unfit = qty.unit in CURRENCIES and column not in money and (money or ref.quality < 0.9)
+            if column.values() is None or foreign(column, qty) or unfit:
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at, named.at)), cost + (0.1 if column is not ref.column else 0.0)))
@@ -51,7 +53,8 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
             out.append((cond, frozenset((chunk.at,)), 0.1))
     if not out and qty.unit in UNIT_COLUMNS:
         for column in scene.table.columns:
-            if column.values() is not None and set(column.words) & UNIT_COLUMNS[qty.unit]:
+            fits = column.values() is not None and not foreign(column, qty)
+            if fits and set(column.words) & UNIT_COLUMNS[qty.unit]:
                 cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
                 beside = {chunk.at + 1} if _unit_word(scene, chunk) else set()
                 out.append((cond, frozenset({chunk.at} | beside), 0.1))
@@ -82,7 +85,7 @@ def _unit_word(scene: Scene, number: Chunk) -> bool:
 def _is_money(column: Column) -> bool:
     """Whether a column holds amounts of money, by its unit or its name (`total` alone, not `total baggage`)."""
     words = set(column.words)
-    return column.unit == "$" or bool(words & (MONEY - _VAGUE)) or (bool(words) and words <= MONEY)
+    return column.unit in CURRENCIES or bool(words & (MONEY - _VAGUE)) or (bool(words) and words <= MONEY)
 
 
 _VAGUE = frozenset(stem(w) for w in ("total", "value", "amount"))
@@ -107,7 +110,7 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
 def _rows(column: Column, qty: Quantity) -> frozenset[int]:
     """Rows that bear a number out; an amount of money may stand there with either sign."""
     found = number_rows(column, qty)
-    return found if qty.unit != "$" else found | number_rows(column, replace(qty, value=-qty.value))
+    return found if qty.unit not in CURRENCIES else found | number_rows(column, replace(qty, value=-qty.value))
 
 
 def ways(scene: Scene, numbers: Sequence[Chunk]) -> Iterator[tuple[tuple[Cond, ...], frozenset[int], float]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from .document import NULLS, Column, twins
-from .parse import Chunk, Parse
-from .rows import number_rows, number_sql, quote
+from .column import NULLS
+from .document import Column, twins
+from .link import ColumnRef
+from .parse import Chunk, Parse, attribute_columns
+from .rows import foreign, number_rows, number_sql, quote
 from .scene import Cond, Mention
+from .units import CURRENCIES
 from .words import fold, stem
 
 _THE = frozenset(("the", "its", "their", "his", "her", "your", "my", "this", "that", "'s"))
@@ -71,13 +74,16 @@ def bind_numbers(parse: Parse) -> list[Mention]:
     for chunk in parse.chunks:
         if chunk.qty is None or (chunk.when and not chunk.values) or chunk.op == "twice":
             continue
+        if implied := _by_adjective(parse, chunk):
+            out.append(implied)
+            continue
         holder = _threshold(parse, chunk) or _holder(parse, chunk)
         if holder is None or any(c.op in ("more", "less") for c in parse.chunks[chunk.at + 1 : chunk.at + 2]):
             continue
         conds = []
         for ref in holder.columns:
             for column in (ref.column, *twins(parse.table, ref.column)):
-                if column.values() is not None:
+                if column.values() is not None and not foreign(column, chunk.qty):
                     doubt = (1 - ref.quality) * 0.3 + (0.02 if column is not ref.column else 0.0)
                     sql = number_sql(column, chunk.qty)
                     conds.append(Cond(number_rows(column, chunk.qty), sql, column, (), doubt, chunk.text))
@@ -88,6 +94,29 @@ def bind_numbers(parse: Parse) -> list[Mention]:
                 )
             )
     return out
+
+
+def _by_adjective(parse: Parse, number: Chunk) -> Mention | None:
+    """A comparison whose own word says of what (`older than 30`); a bare `is under 30` is of an age."""
+    qty = number.qty
+    if qty is None or qty.compare in ("eq", "ne", "between"):
+        return None
+    refs = [r for w in number.words for r in attribute_columns(parse.table, w.stem)]
+    following = parse.chunks[number.at + 1] if number.at + 1 < len(parse.chunks) else None
+    if not refs and _is_age(parse, number) and (following is None or not following.words[0].is_word):
+        refs = [ColumnRef(c, 0.7) for c in parse.table.columns if c.words == ("age",)]
+    conds = [
+        Cond(number_rows(r.column, qty), number_sql(r.column, qty), r.column, (), 0.05, number.text)
+        for r in refs
+        if r.column.is_measure and not foreign(r.column, qty)
+    ]
+    return Mention(frozenset((number.at,)), tuple(conds), number.at, number.at) if conds else None
+
+
+def _is_age(parse: Parse, number: Chunk) -> bool:
+    lead = parse.chunks[number.at - 1].low if number.at else ""
+    low = number.words[0].low
+    return low in ("under", "over", "below", "above") and lead in ("is", "was", "are", "were", "not")
 
 
 def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
@@ -135,7 +164,7 @@ def _holder(parse: Parse, number: Chunk) -> Chunk | None:
         exact = all(r.column.is_number for r in chunks[index].columns)
         of = at + 1 < len(chunks) and chunks[at + 1].low in ("of", "out")
         if (
-            (gap == 0 and exact and not of and number.qty is not None and number.qty.unit != "$")
+            (gap == 0 and exact and not of and number.qty is not None and number.qty.unit not in CURRENCIES)
             or between & {"of", "is", "was", "be", ":", "=", "at", "than", "are", "were", "#", "(", "to", "has", "had"}
         ) and not _superlative(parse, index):
             return chunks[index]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from .bound import bind_numbers, missing_values, ordinal_rows
 from .dated import date_conds
 from .document import Column
+from .numbered import numbered_rows
 from .parse import Chunk, Parse
 from .rows import literal, quote
 from .scene import Cond, Mention, Scene, bare_year, scene_setting
@@ -19,7 +20,9 @@ _GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( a
 
 def build(parse: Parse) -> Scene:
     """Bind quantities to columns, group names into lists, and turn both into conditions."""
-    bound_numbers = bind_numbers(parse)
+    numbered = numbered_rows(parse)
+    named = {i for m in numbered for i in m.chunks}
+    bound_numbers = numbered + [m for m in bind_numbers(parse) if not m.chunks & named]
     taken = {i for m in bound_numbers for i in m.chunks}
     mentions = list(bound_numbers)
     for group in _groups(parse, taken):
@@ -83,13 +86,18 @@ def _negation(parse: Parse, at: int) -> set[int]:
     while low and low[-1] in ("the", "of", "for", "from", "a", "in", "at", "on", "by", "-"):
         low, before = low[:-1], before[:-1]
     glued = len(before) < min(4, at)
-    if low[-1:] and low[-1] in _OUT:
+    if low[-1:] and (low[-1] in _OUT or (low[-1] == "but" and _universal(parse, before[-1].at))):
         return {before[-1].at}
     if low[-2:] in (["other", "than"], ["apart", "from"], ["aside", "from"]):
         return {c.at for c in before[-2:]}
     if glued and before and before[-1].op == "not":
         return {before[-1].at}
     return set()
+
+
+def _universal(parse: Parse, at: int) -> bool:
+    """Whether a `but` follows all or none of something, and so makes an exception (`everyone but X`)."""
+    return any(c.op in ("all", "none", "each") for c in parse.chunks[max(0, at - 4) : at])
 
 
 def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
@@ -141,7 +149,17 @@ def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
         return parse.table.kind != "record" and scene_setting(parse, chunk.at) and _goes_on(parse, chunk.at)
     if not chunk.values or chunk.when or len(chunk.words) > 1 or not chunk.text[:1].islower():
         return False
+    if chunk.is_exact and _said_to_be(parse, chunk.at):
+        return False
     return not chunk.is_exact or chunk.words[0].stem in LIGHT
+
+
+def _said_to_be(parse: Parse, at: int) -> bool:
+    """Whether a word is what something is said to be (`is the lead`, `as a member`): then it is meant."""
+    index = at - 1
+    while index >= 0 and parse.chunks[index].low in ("a", "an", "the", "not", "also", "both"):
+        index -= 1
+    return index >= 0 and parse.chunks[index].low in ("is", "was", "are", "were", "as", "be")
 
 
 def _goes_on(parse: Parse, at: int) -> bool:

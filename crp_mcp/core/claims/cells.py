@@ -6,9 +6,8 @@ from .dates import claim_dates, matches
 from .document import Column, Document, Table
 from .link import link_columns
 from .model import Claim, Distortion, Outcome
-from .numbers import agrees
 from .quantities import find_quantities
-from .rows import literal, quote
+from .rows import bears_out, literal, quote
 from .weigh import Judged
 from .words import fold, keys, tokens
 
@@ -114,7 +113,7 @@ def _agrees(cell: str, column: Column, row: int) -> bool | None:
         return matches(dates[0], when)
     values = column.values()
     if values is not None and (number := values[row]) is not None and len(quantities) == 1:
-        return agrees(quantities[0], number)
+        return bears_out(column, quantities[0], number)
     if values is None and not dates and not quantities and not column.is_date:
         mine, theirs = set(keys(cell)), set(keys(text))
         return None if mine & theirs or not mine or not theirs else False

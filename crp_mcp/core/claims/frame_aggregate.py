@@ -12,10 +12,13 @@ from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .rows import quote
+from .rows import bears_out, quote
 from .scene import Scene, Selection
+from .versions import Version
 from .words import stem
 
+Held = Number | When | Version
+"""What a row can have in a column that rows are ordered by."""
 LOW_IS_GOOD = frozenset(stem(w) for w in ("rank", "place", "position", "pos", "finish", "standing"))
 AGGREGATES = {"avg": "AVG", "sum": "SUM", "median": "MEDIAN", "max": "MAX", "min": "MIN"}
 
@@ -44,18 +47,20 @@ def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], fl
 def ordered(column: Column) -> bool:
     if column.is_serial and not set(column.words) & LOW_IS_GOOD:
         return False
-    return column.values() is not None or column.is_date
+    return (column.values() is not None and not column.is_mixed) or column.is_date or column.is_version
 
 
-def order_values(column: Column) -> Sequence[Number | When | None]:
-    """What a column is ordered by: its numbers, else its dates."""
+def order_values(column: Column) -> Sequence[Held | None]:
+    """What a column is ordered by: its numbers, versions or dates."""
+    if column.is_version:
+        return column.versions
     values = column.values()
     return values if values is not None else column.dates
 
 
 def aggregate(column: Column, rows: frozenset[int], name: str) -> Number | None:
     """AVG, SUM, MEDIAN, MIN or MAX of a column over rows; None where there is nothing to add."""
-    values = column.values()
+    values = None if column.is_mixed else column.values()
     picked = sorted(v for r in rows if values is not None and (v := values[r]) is not None)
     if not picked:
         return None
@@ -91,7 +96,7 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
             for number in scene.numbers:
                 if found is None or number.qty is None or number.at in counted:
                     continue
-                holds = agrees(number.qty, _tidy(found))
+                holds = bears_out(ref.column, number.qty, _tidy(found))
                 sql = f"SELECT {AGGREGATES[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
                 used = selection.used | {op.at, chunk.at, number.at} | counted | _of_all(scene)
                 doubt = (
@@ -146,7 +151,7 @@ def _spans(scene: Scene, extra: set[int], cost: float) -> Iterator[Reading]:
                 if low is None or high is None:
                     continue
                 ends = [
-                    agrees(Quantity(v, "", 0, 0, step=qty.step), x)
+                    bears_out(ref.column, Quantity(v, "", 0, 0, qty.unit, qty.scale, qty.step), x)
                     for v, x in zip(sorted((qty.value, qty.high)), (low, high), strict=True)
                 ]
                 holds = all(ends) if None not in ends else None
@@ -175,7 +180,7 @@ def _counted(scene: Scene, number: Chunk, selection: Selection) -> tuple[frozens
     return frozenset((others[0].at,)), bool(agrees(others[0].qty, len(selection.rows)))
 
 
-def show(value: Number | When) -> str:
-    if isinstance(value, When):
+def show(value: Held) -> str:
+    if isinstance(value, When | Version):
         return value.literal
     return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -7,14 +7,15 @@ from itertools import product
 
 from .dates import When, compare, days
 from .document import Column
-from .frame_aggregate import order_values, show
+from .frame_aggregate import Held, order_values, ordered, show
 from .link import ColumnRef
 from .model import Distortion
-from .numbers import Number, agrees
+from .numbers import agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .rows import quote
+from .rows import bears_out, quote
 from .scene import Cond, Mention, Scene
+from .versions import Version
 
 _MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
 
@@ -80,11 +81,11 @@ def _pairs(left: Mention, right: Mention) -> Iterator[tuple[Cond, Cond]]:
 def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], float]]:
     out = []
     for chunk, ref, cost in scene.near_columns(op.at, after=5, before=12):
-        if (ref.column.values() is not None or ref.column.is_date) and not ref.column.is_serial:
+        if ordered(ref.column) and not ref.column.is_serial:
             same = frozenset(c.at for c in scene.columns if any(r.column is ref.column for r in c.columns))
             out.append((ref, same | {chunk.at}, cost))
     implied = attribute_columns(scene.table, op.words[-1].stem) if not op.columns else list(op.columns)
-    out += [(r, frozenset((op.at,)), 0.1) for r in implied if r.column.values() is not None or r.column.is_date]
+    out += [(r, frozenset((op.at,)), 0.1) for r in implied if ordered(r.column)]
     if op.op in ("before", "after") and not out:
         out += [(ColumnRef(c, 0.6), frozenset((op.at,)), 0.2) for c in scene.table.columns if c.is_date]
     return sorted(out, key=lambda o: o[2])[:4]
@@ -104,10 +105,10 @@ def _in_column(
             used = left.chunks | right.chunks | selection.used | named
             name = quote(ref.column.name)
             sql = f"SELECT {name} FROM {{table}} WHERE {a.sql} OR {b.sql}"
-            yield from _judge(scene, op, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
+            yield from _judge(scene, op, ref.column, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
 
 
-def _value(column: Column, rows: frozenset[int]) -> Number | When | None:
+def _value(column: Column, rows: frozenset[int]) -> Held | None:
     """The one value rows have in a column; None when there are none or several."""
     values = {repr(v): v for r in rows if (v := order_values(column)[r]) is not None}
     return next(iter(values.values())) if len(values) == 1 else None
@@ -129,7 +130,7 @@ def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tu
         sql = f"SELECT {name}, COUNT(*) FROM {{table}} WHERE {a.sql} OR {b.sql} GROUP BY {name}"
         unique = x <= 1 and y <= 1
         cost = 0.15 + a.cost + b.cost + selection.cost + (1.0 if unique else 0.0) + (0.4 if numeric else 0.0)
-        yield from _judge(scene, op, x, y, used, sql, cost)
+        yield from _judge(scene, op, a.column, x, y, used, sql, cost)
 
 
 def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -147,7 +148,7 @@ def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
             if x is not None and y is not None:
                 used = selection.used | {first[-1].at, second[0].at}
                 sql = f"SELECT {quote(a.column.name)}, {quote(b.column.name)} FROM {{table}}{selection.where}"
-                yield from _judge(scene, op, x, y, used, sql, 0.1 + selection.cost)
+                yield from _judge(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
 
 
 def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -187,7 +188,7 @@ def _same_counts(scene: Scene, op: Chunk, mention: Mention) -> Iterator[Reading]
     numeric = [r for c in scene.columns if c.at > op.at for r in c.columns if r.column.is_measure]
     nouns = frozenset(c.at for c in scene.columns if c.at > op.at)
     for cond in mention.options:
-        sizes: list[Number | When | None] = [len(m & scene.body) for m in cond.members]
+        sizes: list[Held | None] = [len(m & scene.body) for m in cond.members]
         if numeric:
             sizes = [_value(numeric[0].column, m) for m in cond.members]
         if len(sizes) != 2 or None in sizes:
@@ -209,7 +210,7 @@ def _factor(scene: Scene, op: Chunk) -> Chunk | None:
 
 
 def _judge(
-    scene: Scene, op: Chunk, x: Number | When, y: Number | When, used: frozenset[int], sql: str, cost: float
+    scene: Scene, op: Chunk, column: Column, x: Held, y: Held, used: frozenset[int], sql: str, cost: float
 ) -> Iterator[Reading]:
     """Whether x stands to y as the sentence says, with the difference where it gives one."""
     spent = (
@@ -219,7 +220,10 @@ def _judge(
         | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
     )
     found = f"{show(x)} and {show(y)}"
-    if isinstance(x, When) or isinstance(y, When):
+    if isinstance(x, Version) and isinstance(y, Version):
+        yield from _judge_versions(scene, op, x, y, frozenset(spent), sql, cost)
+        return
+    if isinstance(x, When | Version) or isinstance(y, When | Version):
         if isinstance(x, When) and isinstance(y, When):
             yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
         return
@@ -240,7 +244,7 @@ def _judge(
         holds = gap > 1e-9 if op.op == "more" else gap < -1e-9
         if amount is not None and amount.qty:
             spent.add(amount.at)
-            fits = agrees(amount.qty, round(abs(gap), 9))
+            fits = bears_out(column, amount.qty, round(abs(gap), 9))
             holds = None if fits is None and holds else holds and bool(fits)
     else:
         return
@@ -255,6 +259,19 @@ def _judge(
         distortion,
         cost,
     )
+
+
+def _judge_versions(
+    scene: Scene, op: Chunk, x: Version, y: Version, used: frozenset[int], sql: str, cost: float
+) -> Iterator[Reading]:
+    """Versions part by part: newer and higher are one."""
+    a, b = x.key(), y.key()
+    older = op.op == "less" or op.words[-1].low == "older"
+    holds = a == b if op.op == "same" else a < b if older else a > b
+    if op.op in ("more", "less", "same"):
+        found = f"{show(x)} and {show(y)}"
+        kind = Distortion.MAGNITUDE_ALTERED
+        yield Reading("compare", holds != scene.negated, used, sql, found, scene.parse.text, kind, cost)
 
 
 def _amount(scene: Scene, op: Chunk) -> Chunk | None:

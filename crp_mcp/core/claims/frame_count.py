@@ -14,6 +14,7 @@ from .parse import Chunk, names_column
 from .reading import Reading
 from .rows import quote
 from .scene import Cond, Mention, Scene, Selection
+from .units import CURRENCIES
 from .words import word_list
 
 _NO = Quantity(0, "no", 0, 0)
@@ -56,14 +57,21 @@ def readings(scene: Scene) -> Iterator[Reading]:
         qty = chunk.qty
         if (
             qty
+            and _counted_by_all(scene, chunk)
             and isinstance(qty.value, int)
-            and qty.unit not in ("%", "$", "€", "£", "¥")
+            and qty.unit != "%"
+            and qty.unit not in CURRENCIES
             and qty.value >= 0
             and qty.compare != "between"
         ):
             yield from _as_count(scene, chunk, qty, [n for n in numbers if n is not chunk])
     if not numbers:
         yield from _worded(scene)
+
+
+def _counted_by_all(scene: Scene, chunk: Chunk) -> bool:
+    """Whether nothing, or what is said of all, leaves the number a count: `all 5 are`, not `everyone is under 40`."""
+    return all(0 < chunk.at - op.at <= 4 for op in scene.parse.ops("all", "none") if op.at not in scene.bound)
 
 
 def _picks_one(scene: Scene, chunk: Chunk) -> bool:
@@ -108,7 +116,7 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     seconds, spent_seconds = _second_counts(scene, others)
     others = [o for o in others if o.at not in spent_seconds]
     extra |= spent_seconds
-    for filters, told, cost, numbers in _filters(scene, number, noun, others, bool(one_of)):
+    for filters, told, cost, numbers, named in _filters(scene, number, noun, others, bool(one_of)):
         for selection in scene.combine(filters):
             for conds, used, more in ways(scene, numbers):
                 rows = selection.rows
@@ -119,8 +127,14 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 spent = selection.used | used | told | frozenset(extra)
                 picked = Selection(rows, (*selection.conds, *conds), spent, selection.cost + more + cost + doubt)
                 for reading in _judged(scene, picked, noun, qty, whole):
-                    wrong = [c for c, q in seconds if not agrees(q, _distinct(c, picked.rows))]
+                    wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
+                    wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
                     yield replace(reading, holds=False) if wrong and reading.holds else reading
+
+
+def _all_among(mention: Mention, rows: frozenset[int]) -> bool:
+    """Whether each name given as an example, or as who they are, is among what was counted."""
+    return any(all(part & rows for part in o.members or (o.rows,)) for o in mention.options)
 
 
 _SLICES = frozenset(("final", "last", "first", "previous", "next", "past", "recent", "opening", "closing", "remaining"))
@@ -165,8 +179,11 @@ def _names_one(scene: Scene, cond: Cond) -> bool:
 
 def _filters(
     scene: Scene, number: Chunk, noun: Chunk | None, others: Sequence[Chunk], one_of: bool
-) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float, Sequence[Chunk]]]:
-    """Which mentions and numbers restrict the count: all; all but the noun's own; none that only give an example."""
+) -> Iterator[tuple[tuple[Mention, ...], frozenset[int], float, Sequence[Chunk], Sequence[Mention]]]:
+    """Which mentions and numbers restrict the count: all; all but the noun's own; none that only give an example.
+
+    Last, the names that must be among what is counted.
+    """
     mentions = scene.mentions
     if noun is not None and noun.values and not noun.is_exact and not noun.text[:1].isupper():
         mentions = tuple(m for m in mentions if noun.at not in m.chunks)
@@ -174,21 +191,27 @@ def _filters(
         subject = [m for m in mentions if m.last < number.at]
         rest = tuple(m for m in mentions if m not in subject)
         if subject and _exists(scene, (*subject, *rest), ()):
-            yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0, others
+            yield rest, frozenset().union(*(m.chunks for m in subject)), 0.0, others, ()
         return
-    yield mentions, frozenset(), 0.0, others
+    yield mentions, frozenset(), 0.0, others, ()
     if noun is not None and noun.values and (own := [m for m in mentions if _is_common(scene, m, noun)]):
         rest = tuple(m for m in mentions if m not in own)
-        yield rest, frozenset((noun.at,)), 0.05, others
+        yield rest, frozenset((noun.at,)), 0.05, others, ()
     start = next((c.at for c in scene.chunks[number.at + 1 :] if c.low in _EXAMPLE), None)
     if start is None:
         return
     kept, told = tuple(m for m in mentions if m.first < start), [m for m in mentions if m.first >= start]
     stated = [n for n in others if n.at > start]
     if told and _exists(scene, told, stated):
-        named = {c.at for c in scene.columns if c.at > start}
-        spent = frozenset(named | {n.at for n in stated}).union(*(m.chunks for m in told))
-        yield kept, spent, 0.02, [n for n in others if n.at < start]
+        beside = {c.at for c in scene.columns if c.at > start}
+        spent = frozenset(beside | {n.at for n in stated}).union(*(m.chunks for m in told))
+        named = [m for m in told if m.listed > 1 or _among_given(scene, m)]
+        yield kept, spent, 0.02, [n for n in others if n.at < start], named
+
+
+def _among_given(scene: Scene, mention: Mention) -> bool:
+    """Whether a name stands right after a word that gives examples of what is counted (`including X`)."""
+    return bool(mention.first) and scene.chunks[mention.first - 1].low in _EXAMPLE
 
 
 def _is_common(scene: Scene, mention: Mention, noun: Chunk) -> bool:
@@ -283,7 +306,9 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
             if not _numeric(chunk) or _row_noun(scene, chunk) or _numbered(chunk):
                 return chunk, 0.0
             return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
-        if chunk.qty:
+        if chunk.low in (",", ":", ";", "("):
+            return None, 0.1
+        if chunk.qty or (chunk.is_exact and chunk.text[:1].isupper()):
             continue
         if chunk.values:
             return chunk, 0.0

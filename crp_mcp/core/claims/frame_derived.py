@@ -7,11 +7,12 @@ from typing import Any
 
 from .document import Column
 from .frame_aggregate import aggregate, targets
+from .frame_extreme import directions, few
 from .model import Distortion
 from .numbers import Number, agrees
 from .parse import Chunk
 from .reading import Reading
-from .rows import quote
+from .rows import bears_out, quote
 from .scene import Mention, Scene
 
 
@@ -87,29 +88,29 @@ def _label(scene: Scene, row: int) -> str:
 
 def _top(scene: Scene, op: Chunk) -> Iterator[Reading]:
     """`the top 3 X by Y are A, B and C`."""
-    number = scene.chunks[op.at + 1] if op.at + 1 < len(scene.chunks) else None
-    if number is None or number.qty is None or not isinstance(number.qty.value, int) or number.qty.value < 2:
+    number = few(scene, op)
+    if number is None or number.qty is None:
         return
-    for ref, named, cost in targets(scene, op):
+    for ref, named, cost, way in ((*t, w) for t in targets(scene, op) for w in directions(t[0].column, op, op.op)):
         for subject, filters in _roles(scene):
             if subject.listed != number.qty.value:
                 continue
             for selection in scene.combine(filters):
                 values = _sort_keys(ref.column)
-                ranked = _order(values, selection.rows, op.op)
+                ranked = _order(values, selection.rows, way)
                 if len(ranked) <= number.qty.value:
                     continue
-                edge = values[ranked[number.qty.value - 1]]
-                top = {r for r in ranked if _as_good(values[r], edge, op.op)}
+                edge = values[ranked[int(number.qty.value) - 1]]
+                top = {r for r in ranked if _as_good(values[r], edge, way)}
                 for cond in subject.options:
                     holds = all(top & m for m in cond.members)
                     nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
                     used = selection.used | subject.chunks | named | nouns | {op.at, number.at}
                     sql = (
                         f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(ref.column.name)}"
-                        f" {'DESC' if op.op == 'max' else 'ASC'} LIMIT {number.qty.value}"
+                        f" {'DESC' if way == 'max' else 'ASC'} LIMIT {number.qty.value}"
                     )
-                    found = ", ".join(_label(scene, r) for r in ranked[: number.qty.value])
+                    found = ", ".join(_label(scene, r) for r in ranked[: int(number.qty.value)])
                     yield Reading(
                         "extreme", holds, used, sql, found, cond.text, Distortion.ENTITY_SUBSTITUTED, cost + cond.cost
                     )
@@ -136,8 +137,8 @@ def _difference(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     sql = f"SELECT {quote(ref.column.name)} FROM {{table}} WHERE {cond.sql}"
                     used = frozenset({op.at, chunk.at, number.at}) | mention.chunks
                     yield Reading(
-                        "compare", agrees(number.qty, gap), used, sql, f"{sides[0]} and {sides[1]}, {gap} apart",
-                        number.text,
+                        "compare", bears_out(ref.column, number.qty, gap), used, sql,
+                        f"{sides[0]} and {sides[1]}, {gap} apart", number.text,
                         Distortion.NUMBER_CHANGED, cond.cost,
                     )  # fmt: skip
 

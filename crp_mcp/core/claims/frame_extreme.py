@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from .bind import options
 from .dates import When, compare
 from .document import Column
-from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, aggregates, ranges, ranges_by_between, show, targets
+from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, Held, aggregates, ranges, ranges_by_between, show, targets
 from .model import Distortion
-from .numbers import Number, Quantity, agrees
+from .numbers import Number, Quantity
 from .parse import Chunk
 from .reading import Reading
-from .rows import quote
+from .rows import bears_out, quote
 from .scene import Mention, Scene
+from .versions import Version
+from .words import word_list
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -24,7 +26,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
     if any(c.op in ("than", "more", "less", "only") and not c.columns for c in scene.chunks) and not _than_any(scene):
         return
     for chunk in scene.chunks:
-        if chunk.at and scene.chunks[chunk.at - 1].ordinal and chunk.op in ("max", "min"):
+        if chunk.op in ("max", "min") and (few(scene, chunk) or (chunk.at and scene.chunks[chunk.at - 1].ordinal)):
             continue
         if chunk.op in ("max", "min") and not bare_most(scene, chunk):
             yield from _superlative(scene, chunk, chunk.op)
@@ -36,6 +38,28 @@ def readings(scene: Scene) -> Iterator[Reading]:
             yield from ranges(scene, chunk)
     if not any(c.op for c in scene.chunks if c.op not in ("sum", "not", "both")):
         yield from ranges_by_between(scene)
+
+
+def few(scene: Scene, op: Chunk) -> Chunk | None:
+    """The number of `the top 3`, `the two youngest`: how many share the extreme."""
+    for at in (op.at + 1, op.at - 1):
+        chunk = scene.chunks[at] if 0 <= at < len(scene.chunks) else None
+        if chunk is None or chunk.qty is None or not isinstance(chunk.qty.value, int) or chunk.qty.value < 2:
+            continue
+        lead = scene.chunks[at - 1].low if at else ""
+        plain = not chunk.qty.unit and chunk.qty.compare == "eq"
+        told = op.low in _FEW if at > op.at else lead in ("", "the", "these", "its", "their")
+        if plain and told:
+            return chunk
+    return None
+
+
+_FEW = frozenset(
+    word_list(
+        """top best worst latest newest oldest earliest highest lowest largest biggest smallest fastest slowest
+        cheapest"""
+    )
+) | {"most recent", "most expensive"}
 
 
 def bare_most(scene: Scene, op: Chunk) -> bool:
@@ -56,7 +80,7 @@ def _than_any(scene: Scene) -> frozenset[int]:
     return frozenset()
 
 
-def extreme_rows(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], Number | When | None]:
+def extreme_rows(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], Held | None]:
     """Rows that hold a column's extreme among `rows`, and the extreme itself."""
     if column.values() is None:
         return _extreme_moments(column, rows, direction)
@@ -72,8 +96,8 @@ def extreme_rows(column: Column, rows: frozenset[int], direction: str) -> tuple[
     return frozenset(held), best
 
 
-def _extreme_moments(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], When | None]:
-    """The same for dates, where they all state the same fields or can be told apart in time."""
+def _extreme_moments(column: Column, rows: frozenset[int], direction: str) -> tuple[frozenset[int], Held | None]:
+    """The same for versions and dates, where they all state the same fields or can be told apart in time."""
     order = column.time_order
     if order is not None:
         keys = [(k, r) for r in rows if (k := order[r]) is not None]
@@ -81,7 +105,7 @@ def _extreme_moments(column: Column, rows: frozenset[int], direction: str) -> tu
             return frozenset(), None
         edge = max(keys)[0] if direction == "max" else min(keys)[0]
         held = frozenset(r for k, r in keys if k == edge)
-        return held, column.dates[next(iter(held))]
+        return held, (column.versions if column.is_version else column.dates)[next(iter(held))]
     best: When | None = None
     found: list[int] = []
     for row in sorted(rows):
@@ -97,7 +121,7 @@ def _extreme_moments(column: Column, rows: frozenset[int], direction: str) -> tu
     return frozenset(found), best
 
 
-def _directions(column: Column, op: Chunk, direction: str) -> list[str]:
+def directions(column: Column, op: Chunk, direction: str) -> list[str]:
     """Where less is better (`rank`), `best` is the smallest, and `highest` may be either."""
     if op.low in ("fastest", "slowest", "quickest") and set(column.words) & {"time", "duration", "lap", "durat"}:
         return ["min" if op.low != "slowest" else "max"]
@@ -119,7 +143,7 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         or (c.op == "all" and c.at and scene.chunks[c.at - 1].low in ("of", "among"))
     }
     for ref, named, cost in targets(scene, op):
-        for way in _directions(ref.column, op, direction):
+        for way in directions(ref.column, op, direction):
             yield from _who(scene, op, ref.column, named | extra, way, cost)
             yield from _how_much(scene, op, ref.column, named | extra, way, cost)
     if (
@@ -168,7 +192,7 @@ def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple
 
 
 def _holder_check(
-    scene: Scene, subject: Sequence[Mention], held: frozenset[int], column: Column, best: Number | When
+    scene: Scene, subject: Sequence[Mention], held: frozenset[int], column: Column, best: Held
 ) -> tuple[bool | None, frozenset[int], str, float]:
     """Whether the subject holds the extreme and, where the sentence also states its value, that this is it."""
     ways: list[tuple[bool, frozenset[int], str, float]] = []
@@ -183,25 +207,25 @@ def _holder_check(
         return None, frozenset(), "", 0.0
     ok, used, stated, cost = next((w for w in ways if w[0]), ways[0])
     for chunk in scene.numbers:
-        if chunk.qty is None or isinstance(best, When) or (chunk.when and chunk.qty.value != best):
+        if chunk.qty is None or isinstance(best, When | Version) or (chunk.when and chunk.qty.value != best):
             continue
-        fits, named = _value_fits(scene, chunk, chunk.qty, best, held)
+        fits, named = _value_fits(scene, chunk, chunk.qty, column, best, held)
         if fits is not None:
             ok, used, stated = ok and fits, used | named | {chunk.at}, f"{stated} {chunk.text}"
     return ok, used, stated, cost
 
 
 def _value_fits(
-    scene: Scene, chunk: Chunk, qty: Quantity, best: Number, held: frozenset[int]
+    scene: Scene, chunk: Chunk, qty: Quantity, column: Column, best: Number, held: frozenset[int]
 ) -> tuple[bool | None, frozenset[int]]:
     """Whether a number beside a superlative is the extreme, or what its holder has in the column named with it."""
-    if agrees(qty, best):
+    if bears_out(column, qty, best):
         return True, frozenset()
     found = options(scene, chunk)
     for cond, used, _ in found:
         if cond.rows & held:
             return True, used
-    return (False, found[0][1]) if found else (agrees(qty, best), frozenset())
+    return (False, found[0][1]) if found else (bears_out(column, qty, best), frozenset())
 
 
 def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozenset[int]]) -> bool:
@@ -218,9 +242,9 @@ def _how_much(
             continue
         _, best = extreme_rows(column, selection.rows, way)
         for chunk in scene.numbers:
-            if best is None or isinstance(best, When) or chunk.qty is None or chunk.at in named:
+            if best is None or isinstance(best, When | Version) or chunk.qty is None or chunk.at in named:
                 continue
-            holds = agrees(chunk.qty, best)
+            holds = bears_out(column, chunk.qty, best)
             sql = f"SELECT {AGGREGATES[way]}({quote(column.name)}) FROM {{table}}{selection.where}"
             yield Reading(
                 "extreme-value",

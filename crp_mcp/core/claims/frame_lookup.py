@@ -12,6 +12,7 @@ from .parse import names_column
 from .reading import Reading
 from .rows import number_rows
 from .scene import Cond, Scene, Selection
+from .units import CURRENCIES
 
 _BLOCKERS = frozenset(
     (
@@ -62,7 +63,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
                 rows = rows & cond.rows
             every = (*selection.conds, *conds)
             minor = not rows and _in_minor_units(scene, scene.body)
-            if len({c.column.position for c in every}) < len(every):
+            if len({c.column.position for c in every}) < len(every) or len(every) + record < 2:
                 continue
             anchored = record or _anchored(scene, every)
             where = " AND ".join(c.sql for c in every)
@@ -97,7 +98,7 @@ def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
 def _in_minor_units(scene: Scene, rows: frozenset[int]) -> bool:
     """Whether an amount of money stands there a hundredfold, as cents do: then it is not to be called wrong."""
     for chunk in scene.chunks:
-        if chunk.qty and chunk.qty.unit == "$":
+        if chunk.qty and chunk.qty.unit in CURRENCIES:
             cents = replace(chunk.qty, value=chunk.qty.value * 100, step=1)
             for column in scene.table.columns:
                 if column.is_measure and number_rows(column, cents) & rows:
@@ -165,7 +166,7 @@ def _anchored(scene: Scene, conds: tuple[Cond, ...]) -> bool:
         if cond.column.position < 0:
             return True
         if cond.column is scene.table.key_column or cond.column.distinct >= 0.95 * scene.table.rows:
-            return len(cond.rows) == 1
+            return all(len(rows) == 1 for rows in cond.members or (cond.rows,))
     return False
 
 

@@ -118,10 +118,11 @@ def _all(scene: Scene) -> Iterator[Reading]:
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
                 listed = [m for mention, cond in domain.pairs if mention.listed > 1 for m in cond.members]
                 if listed:
-                    ok = [bool(m & selection.rows) != bool(nots) for m in listed]
-                    holds = all(ok)
+                    holds: bool | None = all(bool(m & selection.rows) != bool(nots) for m in listed)
                 else:
                     holds = not bad and sized
+                if holds and _needless(domain, selection):
+                    holds = None
                 said_sql = " AND ".join(c.sql for c in selection.conds)
                 sql = f"SELECT COUNT(*) FROM {{table}}{domain.where}{_and(domain)} NOT ({said_sql})"
                 used = domain.used | selection.used | ops | nouns | nots | {c.at for c in numbers}
@@ -136,6 +137,11 @@ def _all(scene: Scene) -> Iterator[Reading]:
                     Distortion.CONTEXT_STRIPPED,
                     cost,
                 )
+
+
+def _needless(domain: Selection, said: Selection) -> bool:
+    """Whether what is said of all but some holds of those as well: then there was no exception to make."""
+    return any(m.negated and said.rows and not (said.rows <= c.rows) for m, c in domain.pairs)
 
 
 def _and(domain: Selection) -> str:

@@ -11,6 +11,7 @@ from .parse import Chunk
 from .reading import Reading
 from .rows import quote
 from .scene import Scene
+from .versions import version_of
 from .words import STOP, fold, stems
 
 _COPULA = frozenset(("is", "was", "are", "were", ":", "=", "be"))
@@ -27,20 +28,30 @@ def readings(scene: Scene) -> Iterator[Reading]:
     if scene.numbers or any(c.op and not c.columns and c.op != "not" for c in scene.chunks):
         return
     for chunk in scene.chunks:
-        verb = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
-        if not chunk.columns or verb is None or verb.low not in _COPULA:
+        verb = _verb(scene, chunk) if chunk.columns else None
+        if verb is None:
             continue
         said = [c for c in scene.chunks[verb.at + 1 :] if c.low not in STOP and c.words[0].low[0].isalnum()]
         if not said or len(said) > MOST_WORDS or any(c.when or c.qty for c in said):
             continue
         for ref in chunk.columns[:3]:
-            if ref.quality >= 0.75 and (reading := _compare(scene, chunk, ref.column, said)):
+            if ref.quality >= 0.75 and (reading := _compare(scene, chunk, verb, ref.column, said)):
                 yield reading
 
 
-def _compare(scene: Scene, named: Chunk, column: Column, said: Sequence[Chunk]) -> Reading | None:
+def _verb(scene: Scene, named: Chunk) -> Chunk | None:
+    """What joins a column's name to the value stated for it: a copula, maybe after `of X`; nothing before a version."""
+    after = scene.chunks[named.at + 1 :]
+    if after and after[0].low in _COPULA:
+        return after[0]
+    if len(after) > 2 and after[0].low in ("of", "for"):
+        return next((c for c in after[1:6] if c.low in _COPULA), None)
+    return named if any(r.column.is_version for r in named.columns) else None
+
+
+def _compare(scene: Scene, named: Chunk, verb: Chunk, column: Column, said: Sequence[Chunk]) -> Reading | None:
     """The stated words against the cells of the one row that is meant."""
-    others = [m for m in scene.mentions if m.last < named.at]
+    others = [m for m in scene.mentions if m.last < verb.at and named.at not in m.chunks]
     rows = scene.body
     used = {named.at, *(c.at for c in said)} | scene.nots
     for selection in scene.combine(others):
@@ -53,12 +64,22 @@ def _compare(scene: Scene, named: Chunk, column: Column, said: Sequence[Chunk]) 
     text = " ".join(c.text for c in said)
     if len(cells) != 1 or len(cells[0]) > 80:
         return None
-    agree = _agree(text, cells[0])
+    agree = _same_version(text, column, cells[0]) if column.is_version else _agree(text, cells[0])
     if agree is None:
         return None
     sql = f"SELECT {quote(column.name)} FROM {{table}}"
     holds = agree != scene.negated
     return Reading("stated", holds, frozenset(used), sql, cells[0], text, Distortion.ENTITY_SUBSTITUTED, 0.05)
+
+
+def _same_version(said: str, column: Column, cell: str) -> bool | None:
+    """Whether a stated version is the cell's; a cell that was a number may have lost a zero at its end."""
+    mine, theirs = version_of(said.strip(" .")), version_of(cell)
+    if mine is None or theirs is None:
+        return None
+    if any(isinstance(c, float) for c in column.cells) and mine.parts[0] == theirs.parts[0]:
+        return True if mine == theirs else None
+    return mine.key() == theirs.key() if "." in mine.literal else mine.parts[0] == theirs.parts[0]
 
 
 def _agree(said: str, cell: str) -> bool | None:

@@ -8,38 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
+from .units import UNITS
 from .words import clean, fold, word_list
 
 Number = int | float
-
-UNITS = {
-    "%": "%", "percent": "%", "per cent": "%", "percentage points": "%", "pct": "%",
-    "$": "$", "usd": "$", "us$": "$", "dollars": "$", "dollar": "$", "€": "€", "eur": "€", "euros": "€", "euro": "€",
-    "£": "£", "gbp": "£", "pounds": "£", "¥": "¥", "jpy": "¥", "yen": "¥", "₹": "₹", "inr": "₹",
-}  # fmt: skip
-
-SCALED = {
-    "ms": ("s", 0.001), "milliseconds": ("s", 0.001), "millisecond": ("s", 0.001), "s": ("s", 1), "sec": ("s", 1),
-    "secs": ("s", 1),
-    "seconds": ("s", 1), "second": ("s", 1), "min": ("s", 60), "mins": ("s", 60), "minutes": ("s", 60),
-    "minute": ("s", 60),
-    "h": ("s", 3600), "hr": ("s", 3600), "hrs": ("s", 3600), "hours": ("s", 3600), "hour": ("s", 3600),
-    "days": ("s", 86400), "day": ("s", 86400), "weeks": ("s", 604800), "week": ("s", 604800),
-    "b": ("B", 1), "bytes": ("B", 1), "byte": ("B", 1), "kb": ("B", 1000), "mb": ("B", 10**6), "gb": ("B", 10**9),
-    "tb": ("B", 10**12),
-    "kib": ("B", 1024), "mib": ("B", 1024**2), "gib": ("B", 1024**3), "kilobytes": ("B", 1000),
-    "megabytes": ("B", 10**6), "gigabytes": ("B", 10**9),
-    "mm": ("m", 0.001), "cm": ("m", 0.01), "m": ("m", 1), "metres": ("m", 1), "meters": ("m", 1), "metre": ("m", 1),
-    "meter": ("m", 1), "centimeters": ("m", 0.01), "centimetres": ("m", 0.01),
-    "km": ("m", 1000), "kilometres": ("m", 1000), "kilometers": ("m", 1000), "mi": ("m", 1609.344),
-    "miles": ("m", 1609.344),
-    "mile": ("m", 1609.344), "ft": ("m", 0.3048), "feet": ("m", 0.3048), "foot": ("m", 0.3048),
-    "inches": ("m", 0.0254), "in": ("m", 0.0254),
-    "g": ("kg", 0.001), "grams": ("kg", 0.001), "kg": ("kg", 1), "kilos": ("kg", 1), "kilograms": ("kg", 1),
-    "lb": ("kg", 0.45359237), "lbs": ("kg", 0.45359237),
-    "pounds": ("kg", 0.45359237), "tonnes": ("kg", 1000),
-}  # fmt: skip
-"""Unit word -> (base unit, factor): quantities of one base unit can be compared."""
 
 SCALE = {
     "k": 10**3, "thousand": 10**3, "m": 10**6, "mn": 10**6, "million": 10**6, "millions": 10**6, "bn": 10**9,
@@ -85,6 +57,8 @@ class Quantity:
     high: Number | None = None
     word: bool = False
     """Written as a word (`five`, `twice`)."""
+    fraction: bool = False
+    """A share in words (`two thirds`), which nobody takes to the digit."""
 
 
 _CELL = re.compile(
@@ -157,14 +131,25 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
             if gap <= max(_roundness(stated) / 2, 0.05 * abs(found))
             else (None if gap <= 0.12 * abs(found) else False)
         )
+    if stated.fraction:
+        return True if gap <= 2 else None if gap <= 6 else False
     if stated.step > 1 and gap <= stated.step * 0.5:
         return True
+    if stated.step > 1 and gap < stated.step and not whole_as_written(stated):
+        return None
     if (
         isinstance(found, float)
         and abs(math.trunc(found / stated.step) * stated.step - stated.value) < stated.step * 1e-6
     ):
         return None
     return None if _roundness(stated) >= 100 and gap <= _roundness(stated) / 2 else False
+
+
+def whole_as_written(stated: Quantity) -> bool:
+    """Whether a number was written out in full, so that its last digit counts (`115,000`, not `115k`)."""
+    digits = re.sub(r"\D", "", stated.literal)
+    value = str(abs(stated.value))
+    return bool(digits) and value.startswith(digits) and len(digits) == len(value)
 
 
 def _compares(stated: Quantity, found: Number) -> bool | None:

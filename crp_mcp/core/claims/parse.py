@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, REPORT, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
 from .numbers import ORDINALS, Quantity
 from .quantities import find_quantities
-from .words import LIGHT, STOP, Token, stem, tokens, word_list
+from .words import LIGHT, STOP, Token, fold, stem, tokens, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,8 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others
     quantities = [
         q for q in amounts if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
     ]
+    if any(c.is_version for c in table.columns):
+        quantities = [q for q in quantities if not _is_version(text, q, table)]
     chunks: list[Chunk] = []
     at = 0
     while at < len(words):
@@ -89,6 +92,20 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others
         chunks.append(chunk)
         at += len(chunk.words)
     return Parse(text, table, tuple(chunks), context, others)
+
+
+_BEFORE_VERSION = re.compile(r"\b(?P<word>\w+)(?:\s+(?:number|is|was|at|to|of|:|=|of \w+ is|of \w+ was))*\s*$")
+
+
+def _is_version(text: str, qty: Quantity, table: Table) -> bool:
+    """Whether a dotted number is a version: it stands in a column of those, or follows the column's name."""
+    literal = text[qty.start : qty.end].strip()
+    if "." not in literal or qty.unit or qty.compare != "eq":
+        return False
+    columns = [c for c in table.columns if c.is_version]
+    lead = _BEFORE_VERSION.search(text[max(0, qty.start - 40) : qty.start])
+    named = lead is not None and any(stem(fold(lead["word"])) in c.words for c in columns)
+    return named or any((literal,) in c.index for c in columns)
 
 
 def _compared(when: When, amounts: Sequence[Quantity]) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from .numbers import ONES, SCALE, SCALED, TENS, TIMES, UNITS, Quantity, exact, number_of
+from .numbers import ONES, SCALE, TENS, TIMES, Quantity, exact, number_of
+from .units import CODES, SCALED, UNITS
 from .words import fold
 
 _NUMBER_WORDS = "|".join([*ONES, *TENS])
 _QTY = re.compile(
-    r"(?<![\w.])(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|"
+    r"(?<![\w.])(?:\b(?P<code>" + CODES + r")\s?)?"
+    r"(?P<sign>(?:^|(?<=[($:=])|(?<=\ba\s))[-+−]\s?|(?<=\s)(?<!\d\s)[-+−](?=[\d.$€£]))?(?P<cur>us\$|"
     r"[$€£¥₹])?\s?(?P<sign2>(?<=[$€£])-)?"
     r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
     r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
-    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|dollars?\b|"
-    r"usd\b|euros?\b|eur\b|gbp\b|yen\b))?",
+    r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|"
+    r"[$€£¥₹]|(?:dollars?|euros?|yen|rupees|" + CODES + r")\b))?",
     re.IGNORECASE,
 )
 _WORDED = re.compile(
@@ -51,9 +53,32 @@ _AFTER = [
 ]
 
 
+_PARTS = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
+_FRACTION = re.compile(
+    rf"(?<![\w.])(?:(?P<n>{_NUMBER_WORDS}|an?|\d)[- ](?P<part>{'|'.join(_PARTS)})s?|(?P<over>\d)/(?P<under>\d\d?))"
+    r"(?=\s+(?:of|are|is|were|was|have|has|had)\b)",
+    re.IGNORECASE,
+)
+
+
+def _fractions(text: str) -> list[Quantity]:
+    """`two thirds of`, `a quarter of`, `2/3 of`: shares, in percent."""
+    out = []
+    for match in _FRACTION.finditer(text):
+        under = int(match["under"]) if match["under"] else _PARTS[match["part"].lower()]
+        over = int(match["over"]) if match["over"] else words_to_number(match["n"]) or 1
+        if 0 < over < under and not (match["n"] or "").isdigit():
+            share = exact(100 * over / under)
+            out.append(Quantity(share, match.group(), match.start(), match.end(), "%", word=True, fraction=True))
+    return out
+
+
 def find_quantities(text: str) -> list[Quantity]:
     """Every quantity of a sentence, in order, without the parts of dates (which are taken out before)."""
-    found = [q for m in _QTY.finditer(text) if (q := _from_digits(m, text)) is not None]
+    found = _fractions(text)
+    taken = [(q.start, q.end) for q in found]
+    digits = [q for m in _QTY.finditer(text) if (q := _from_digits(m, text)) is not None]
+    found += [q for q in digits if not any(s < q.end and q.start < e for s, e in taken)]
     taken = [(q.start, q.end) for q in found]
     for match in _WORDED.finditer(text):
         if not any(s < match.end() and match.start() < e for s, e in taken) and (q := _from_words(match)):
@@ -74,7 +99,7 @@ def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
     decimals = len(digits.partition(".")[2].partition("e")[0]) if "." in digits else 0
     if any((match[s] or "").strip() in ("-", "−") for s in ("sign", "sign2")):
         value = -value
-    unit = UNITS.get(fold(match["unit"] or match["cur"] or ""), "")
+    unit = UNITS.get(fold(match["unit"] or match["cur"] or match["code"] or ""), "")
     step = 10.0**-decimals * scale
     return Quantity(exact(value * scale), match.group().strip(), match.start(), match.end(), unit, step=step)
 
@@ -124,9 +149,22 @@ def _qualify(q: Quantity, text: str) -> Quantity:
                 compare, end = op, q.end + match.end()
                 break
     unit, scale = q.unit, q.scale
-    if not unit and (match := re.match(r"[\s-]?([A-Za-z°]+)", after)) and (known := SCALED.get(match[1].lower())):
-        unit, scale = known[0], known[1]
+    if not unit and (known := _unit_after(q, after)):
+        unit, scale = known
     return replace(q, approx=approx, compare=compare, start=start, end=end, unit=unit, scale=scale)
+
+
+def _unit_after(q: Quantity, after: str) -> tuple[str, float] | None:
+    """The unit that stands right after a number. One letter is one only where it is attached or ends the phrase."""
+    match = re.match(r"(?P<gap>[\s-]?)(?P<word>[A-Za-z]+)(?P<next>\s+\w+)?", after)
+    if match is None or (match["word"].lower() in _NO_UNIT and q.value != 1):
+        return None
+    if len(match["word"]) == 1 and match["gap"] and match["next"]:
+        return None
+    return SCALED.get(match["word"].lower())
+
+
+_NO_UNIT = frozenset(("second", "foot", "ton", "yard", "us"))
 
 
 _BETWEEN = re.compile(r"\b(?:between|from|range[sd]?(?: from)?)\s*(?:the\s)?$", re.IGNORECASE)

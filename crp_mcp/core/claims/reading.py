@@ -9,6 +9,7 @@ from .lexicon import TURNS
 from .model import Distortion
 from .parse import Chunk
 from .scene import Scene, bare_year, scene_setting
+from .units import SCALED
 from .words import STOP, fold, word_list
 
 
@@ -111,6 +112,9 @@ def _runs(scene: Scene, spent: set[int]) -> Iterator[list[Chunk]]:
 def _known(scene: Scene, chunk: Chunk) -> bool:
     if chunk.low == "home" and chunk.at and scene.chunks[chunk.at - 1].stem in ("take", "bring", "go", "come"):
         return True
+    number = scene.chunks[chunk.at - 1].qty if chunk.at else None
+    if number is not None and number.unit and chunk.low in SCALED:
+        return True
     return chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns or len(chunk.low) < 2
 
 
@@ -122,6 +126,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 1.0
     if any(c.low in _STREAKS for c in run):
         return 2.0
+    if any(_is_given(scene, c) for c in run):
+        return 1.2
     if (name := _extends_name(scene, run, spent)) is not None:
         return 0.2 if name.is_exact else 0.6
     if len(run) == 1 and _verbal(run[0]):
@@ -134,6 +140,21 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if len(run) == 1 and _by_column(scene, run[0].at, spent):
         return 0.2
     return min(1.2, 0.5 + 0.2 * (len(run) - 1))
+
+
+_GIVES = frozenset(("including", "include", "includes", "like", "as", ":", "namely", ",", "and", "&", "or", "both"))
+
+
+def _is_given(scene: Scene, chunk: Chunk) -> bool:
+    """Whether a word is a name that the clause lists as one of those it speaks of, and the data has not."""
+    if not chunk.at or not chunk.text[:1].isupper():
+        return False
+    lead = scene.chunks[chunk.at - 1]
+    if lead.low not in _GIVES:
+        return False
+    return lead.low not in (",", "and", "&", "or") or any(
+        c.values or c.text[:1].isupper() for c in scene.chunks[max(1, lead.at - 2) : lead.at]
+    )
 
 
 def _named_elsewhere(scene: Scene, chunk: Chunk) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 
 from .dates import When, matches
 from .document import Column
-from .numbers import Number, Quantity, agrees
+from .numbers import Number, Quantity, agrees, exact
+from .units import CURRENCIES, factors, guesses
 
 
 def quote(name: str) -> str:
@@ -19,8 +21,52 @@ def literal(value: object) -> str:
     return str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
 
 
+def as_written(column: Column, qty: Quantity) -> tuple[Quantity, ...]:
+    """A stated number in the column's unit, in each way it may be meant, likeliest first; none where units differ."""
+    if not qty.unit or qty.compare == "ne":
+        return (qty,)
+    stated = (qty.unit, float(qty.scale))
+    if column.measure is None or column.measure[0] == "%":
+        return tuple(_times(qty, f) for f in dict.fromkeys(guesses(stated)))
+    return tuple(_times(qty, f) for f in factors(stated, column.measure))
+
+
+def _times(qty: Quantity, factor: float) -> Quantity:
+    if factor == 1:
+        return qty
+    high = None if qty.high is None else exact(qty.high * factor)
+    return replace(qty, value=exact(qty.value * factor), high=high, step=qty.step * factor, unit="", scale=1)
+
+
+def bears_out(column: Column, qty: Quantity, found: Number) -> bool | None:
+    """Whether a figure of a column is the stated one, in whatever unit that is stated; None = neither yes nor no."""
+    results = [agrees(q, found) for q in as_written(column, qty)]
+    if True in results:
+        return True
+    return None if None in results or foreign(column, qty) else False
+
+
+def clash(column: Column, qty: Quantity) -> bool:
+    """Whether a number is stated in another currency than the column's."""
+    known = column.measure[0] if column.measure else ""
+    return qty.unit in CURRENCIES and known in CURRENCIES and qty.unit != known
+
+
+def foreign(column: Column, qty: Quantity) -> bool:
+    """Whether a stated unit shows that the number is of another column (seconds over bytes)."""
+    return not as_written(column, qty) and not clash(column, qty)
+
+
 def number_rows(column: Column, qty: Quantity) -> frozenset[int]:
-    """Rows whose number bears out the quantity: only those near enough are looked at."""
+    """Rows whose number bears out the quantity."""
+    found = frozenset().union(*(_number_rows(column, q) for q in as_written(column, qty)))
+    if column.is_mixed and qty.unit in CURRENCIES:
+        return frozenset(r for r in found if (cell := column.parsed[r]) and cell[1] in ("", qty.unit))
+    return found
+
+
+def _number_rows(column: Column, qty: Quantity) -> frozenset[int]:
+    """Rows whose number bears out the quantity as it stands: only those near enough are looked at."""
     values, rows = column.sorted_values
     if qty.compare == "eq":
         reach = max(abs(qty.value) * 0.1, qty.step, 1)
@@ -44,6 +90,7 @@ def number_rows(column: Column, qty: Quantity) -> frozenset[int]:
 
 def number_sql(column: Column, qty: Quantity) -> str:
     """The comparison a quantity makes with a column."""
+    qty = next(iter(as_written(column, qty)), qty)
     sign = {"eq": "=", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne": "<>"}.get(qty.compare)
     name = quote(column.name)
     return f"{name} {sign} {qty.value}" if sign else f"{name} BETWEEN {qty.value} AND {qty.high}"

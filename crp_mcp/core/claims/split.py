@@ -182,14 +182,40 @@ def _cells(line: str) -> list[str]:
     return [re.sub(r"\*\*|__|`", "", c).strip() for c in line.strip().strip("|").split("|")]
 
 
+_BUT = r"(?<!\ball )(?<!one )(?<!body )(?<!thing )(?<!none )but"
+"""A `but` that does not make an exception (`everyone but X`)."""
 _CLAUSE = re.compile(
-    r"\s*(?:;|,?\s+(?:while|whereas|but|although|though|however)\s+|,\s+(?:and|so|which|"
+    r"\s*(?:;|,?\s+(?:while|whereas|" + _BUT + r"|although|though|however)\s+|,\s+(?:and|so|which|"
     r"where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|"
     r"have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|"
     r"starting|located|costs?|would|do|does)\b)|\s+and\s+(?=['\"‘“])|(?<!\d)\s+-\s+(?!\d)|"
     r",\s+)",
     re.IGNORECASE,
 )
+
+
+_ASIDE = re.compile(
+    r"^(?P<who>(?:the |an? )?[\w'’.&-]+(?: [\w'’.&-]+){0,4}?)(?:"
+    r", (?:who|which)(?:'s| (?P<is>is|was|has|have|had|\w+s|\w+ed)) (?P<said>[^,;]{3,60})|"
+    r", (?P<noun>(?:the|an?|our|their) [^,;]{3,40})"
+    r"), (?:and )?(?P<rest>[a-z][^;]{4,})$"
+)
+_OPENER = re.compile(
+    r"^(?:in|at|on|for|of|from|to|by|with|among|after|before|during|since|overall|however|also|there|here|as|if|when|"
+    r"while|so|thus|then|next|first|finally|currently|today|only|all|both|each|no|none|but|and|or|not|it|this|that)\b",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"^(?:is|was|are|were|has|have|had|does|did|will|also|\w+ed|\w+s)\b")
+
+
+def asides(text: str) -> list[str]:
+    """`A, who is X, has Y` and `A, the X, has Y` as the two statements that they are; empty for anything else."""
+    match = _ASIDE.match(text.strip())
+    if match is None or _OPENER.match(match["who"]) or not _GOES_ON.match(match["rest"]):
+        return []
+    who = match["who"]
+    said = f"{who} is {match['noun']}" if match["noun"] else f"{who} {match['is'] or 'is'} {match['said']}"
+    return [f"{said}.", f"{who} {match['rest']}"]
 
 
 def clauses(text: str) -> list[list[str]]:

@@ -12,7 +12,7 @@ from .model import Distortion, Outcome
 from .numbers import Number, agrees
 from .outcome import answers, count_answer
 from .quantities import find_quantities
-from .split import clauses, states_nothing
+from .split import asides, clauses, states_nothing
 from .testruns import Answer
 from .words import rejoin, stems
 
@@ -41,6 +41,8 @@ _NOTHING = Judged(Outcome.UNVERIFIABLE, 9.0, reason="nothing in the result bears
 def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) -> Judged:
     """The judgement of a sentence: as a whole when that can be read, else clause by clause."""
     text = rejoin(text)
+    if parts := asides(text):
+        return _all_of([weigh(p, document, context) for p in parts])
     whole = _clause(text, document, context)
     if whole.outcome is Outcome.SUPPORTED:
         return whole
@@ -57,6 +59,22 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) 
     return whole
 
 
+def _all_of(judged: Sequence[Judged]) -> Judged:
+    """What a sentence with an aside comes to: wrong where either is, right only where both are."""
+    wrong = [j for j in judged if j.outcome is Outcome.CONTRADICTED]
+    if wrong:
+        return min(wrong, key=lambda j: j.cost)
+    undecided = [j for j in judged if j.outcome is Outcome.UNVERIFIABLE]
+    return undecided[0] if undecided else _joined(judged)
+
+
+def _joined(right: Sequence[Judged]) -> Judged:
+    """Several supports as one."""
+    first = max(right, key=lambda j: j.cost)
+    computed = "; ".join(dict.fromkeys(j.computed for j in right))
+    return replace(first, computed=computed, found="; ".join(j.found for j in right))
+
+
 def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
     """Clauses as one: all supported, or one surely contradicted; None when that does not decide it."""
     wrong = [j for j in judged if j.outcome is Outcome.CONTRADICTED]
@@ -65,10 +83,7 @@ def _together(judged: Sequence[Judged], parts: Sequence[str]) -> Judged | None:
         alone = [j for j, p in zip(judged, parts, strict=True) if j.outcome is Outcome.CONTRADICTED and not _leans(p)]
         return min(alone, key=lambda j: j.cost) if alone else None
     if len(right) == len(judged):
-        first = max(right, key=lambda j: j.cost)
-        return replace(
-            first, computed="; ".join(dict.fromkeys(j.computed for j in right)), found="; ".join(j.found for j in right)
-        )
+        return _joined(right)
     return None
 
 

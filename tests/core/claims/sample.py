@@ -38,3 +38,8 @@ def verdict(text: str, *values: Any, options: Options | None = None) -> str:
 def verdicts(text: str, *values: Any, options: Options | None = None) -> Sequence[Verdict]:
     given = [v if isinstance(v, Evidence) else evidence(v, f"scratch_sql_{i:03}") for i, v in enumerate(values, 1)]
     return check_claims(text, given, options=options)
+
+
+def rows(names: Sequence[str], *cells: Sequence[Any]) -> list[dict[str, Any]]:
+    """Rows of objects from column names and cells."""
+    return [dict(zip(names, row, strict=True)) for row in cells]

@@ -1,0 +1,164 @@
+"""Sentences that are easily misread, over small tables: what is right is supported, what is wrong contradicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .sample import rows, verdict
+
+STAFF = rows(
+    ("name", "age", "team", "earns", "place"),
+    ("Ida", 31, "red", 115000, "remote"),
+    ("Bo", 24, "blue", 90000, "on site"),
+    ("Cy", 58, "red", 90000, "remote"),
+    ("Dee", 27, "blue", 72500, "on site"),
+    ("Eve", 44, "red", 101000, "remote"),
+    ("Fay", 39, "green", 88000, "on site"),
+)
+TICKETS = rows(
+    ("id", "status", "title"),
+    (1, "closed", "Login"),
+    (2, "open", "Export"),
+    (3, "open", "Crash"),
+    (4, "closed", "Slow"),
+)
+PLACES = rows(("employee", "location"), *((f"E{n}", "remote" if n < 5 else "office") for n in range(12)))
+ACCOUNTS = b"account,balance\nRent,(12.50)\nFood,(300.00)\nPay,2500.00\n"
+SEEDS = b"player,seed\nAda,(3)\nBea,1\nCal,(2)\n"
+PACKAGES = rows(("package", "version", "size"), ("alpha", "3.11", 10), ("beta", "3.9", 20), ("gamma", "1.10", 30))
+ROLES = rows(("name", "role", "points"), ("Ann", "lead", 5), ("Ben", "member", 7), ("Cat", "member", 9))
+GOODS = rows(
+    ("item", "price", "latency", "disk"),
+    ("desk", "120 EUR", "300 ms", "4 GB"),
+    ("lamp", "35 EUR", "120 ms", "16 GB"),
+    ("sofa", "800 EUR", "90 ms", "8 GB"),
+)
+RUNS = rows(("job", "took", "size_mb"), ("build", "1.5 s", 2), ("lint", "300 ms", 5), ("test", "2 s", 3))
+
+
+RIGHT = [
+    (TICKETS, "Ticket 1 is closed."),
+    (TICKETS, "Ticket 2 is open."),
+    (TICKETS, "Tickets 1 and 4 are closed."),
+    (TICKETS, "Ticket #3 is titled Crash."),
+    (TICKETS, "2 tickets are closed."),
+    (STAFF, "Half of the staff are in team red."),
+    (STAFF, "One third of the staff are in team blue."),
+    (STAFF, "A third of the people are in team blue."),
+    (STAFF, "The two youngest are Bo and Dee."),
+    (STAFF, "The two oldest are Cy and Eve."),
+    (STAFF, "The three oldest are Cy, Eve and Fay."),
+    (STAFF, "Bo and Cy both earn 90,000."),
+    (STAFF, "Ida earns 115k."),
+    (STAFF, "Ida earns 115 thousand."),
+    (STAFF, "Everyone earns at least 72,000."),
+    (STAFF, "Nobody earns less than 72,000."),
+    (STAFF, "All of them earn more than 70,000."),
+    (STAFF, "Everyone is older than 23."),
+    (STAFF, "3 people are on site."),
+    (STAFF, "Bo is on site."),
+    (STAFF, "Everyone but Cy is younger than 50."),
+    (STAFF, "Everyone but Fay is in team red or blue."),
+    (STAFF, "Everyone except Cy is under 50."),
+    (STAFF, "All except Fay are in team red or blue."),
+    (STAFF, "Three people are in team red, including Ida."),
+    (PLACES, "There are 12 employees, 5 of them remote."),
+    (PLACES, "There are 12 employees, 7 of them in the office."),
+    (PLACES, "12 employees, 5 of whom are remote."),
+    (ACCOUNTS, "The balance of Rent is -12.50."),
+    (ACCOUNTS, "The lowest balance is -300."),
+    (ACCOUNTS, "Food has the lowest balance."),
+    (ACCOUNTS, "The total balance is 2187.50."),
+    (SEEDS, "Ada has seed 3."),
+    (PACKAGES, "alpha has a newer version than beta."),
+    (PACKAGES, "alpha has the highest version."),
+    (PACKAGES, "gamma is at version 1.10."),
+    (ROLES, "Two people, Ben and Cat, are members."),
+    (ROLES, "Two people are members: Ben and Cat."),
+    (ROLES, "Ann, who is the lead, has 5 points."),
+    (ROLES, "Ann, the lead, has 5 points."),
+    (GOODS, "The desk costs 120 EUR."),
+    (GOODS, "The desk costs €120."),
+    (GOODS, "The latency of the lamp is 120 ms."),
+    (GOODS, "The latency of the lamp is 0.12 seconds."),
+    (GOODS, "The lamp has 16 GB of disk."),
+    (GOODS, "The lamp has a disk of 16,000 MB."),
+    (GOODS, "The lamp has a disk of 16,384 MB."),
+    (GOODS, "The highest latency is 300 ms."),
+    (GOODS, "The highest price is 800 EUR."),
+    (GOODS, "The average latency is 170 ms."),
+    (RUNS, "test took the longest, at 2 seconds."),
+    (RUNS, "The lint job has a size of 5 MB."),
+]
+WRONG = [
+    (TICKETS, "Ticket 1 is open."),
+    (TICKETS, "Ticket 4 is open."),
+    (TICKETS, "Tickets 1 and 2 are closed."),
+    (TICKETS, "1 ticket is closed."),
+    (STAFF, "Two thirds of the staff are in team red."),
+    (STAFF, "A quarter of the people are in team blue."),
+    (STAFF, "The two youngest are Bo and Ida."),
+    (STAFF, "The three oldest are Cy, Eve and Ida."),
+    (STAFF, "Bo and Ida both earn 90,000."),
+    (STAFF, "Ida earns 110k."),
+    (STAFF, "Everyone earns at least 80,000."),
+    (STAFF, "Nobody earns more than 100,000."),
+    (STAFF, "Everyone is older than 30."),
+    (STAFF, "4 people are on site."),
+    (STAFF, "Ida is on site."),
+    (STAFF, "2 people work on site."),
+    (STAFF, "Everyone except Cy is under 40."),
+    (STAFF, "Three people are in team red, including Bo."),
+    (STAFF, "There are 3 people in team red, including Ida and Bo."),
+    (PLACES, "There are 12 employees, 6 of them remote."),
+    (ACCOUNTS, "Rent has the lowest balance."),
+    (PACKAGES, "beta has a newer version than alpha."),
+    (PACKAGES, "beta has the newest version."),
+    (PACKAGES, "The version of gamma is 1.1."),
+    (ROLES, "Two people, Ann and Ben, are members."),
+    (ROLES, "Ben, who is the lead, has 7 points."),
+    (ROLES, "Ben, the lead, has 7 points."),
+    (ROLES, "Ann, who is a member, has 5 points."),
+    (GOODS, "The desk costs 120 USD."),
+    (GOODS, "The desk costs $120."),
+    (GOODS, "The latency of the lamp is 120 s."),
+    (GOODS, "The latency of the lamp is 120 seconds."),
+    (GOODS, "The lamp has 16 MB of disk."),
+    (GOODS, "The highest latency is 300 s."),
+    (GOODS, "The highest price is 800 USD."),
+    (GOODS, "The average latency is 170 s."),
+    (RUNS, "lint took the longest."),
+    (RUNS, "The lint job has a size of 5 GB."),
+]
+OPEN = [
+    (STAFF, "50% of the staff like tea."),
+    (STAFF, "Half of the staff are left-handed."),
+    (STAFF, "80% of the staff smoke."),
+    (STAFF, "Three people are in team red, including Zoe."),
+    (STAFF, "There are 6 people, including Zoe."),
+    (STAFF, "Everyone but Ida is younger than 60."),
+    (TICKETS, "Ticket 9 is closed."),
+    (ROLES, "Two people are members, Ben and Zed."),
+    (ROLES, "Ben, who likes golf, has 7 points."),
+    (ROLES, "Ben, who leads the team, has 7 points."),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), RIGHT, ids=[t for _, t in RIGHT])
+def test_what_is_right_is_supported(data: Any, text: str) -> None:
+    """A true sentence is borne out by the table."""
+    assert verdict(text, data) == "supported"
+
+
+@pytest.mark.parametrize(("data", "text"), WRONG, ids=[t for _, t in WRONG])
+def test_what_is_wrong_is_contradicted(data: Any, text: str) -> None:
+    """A false sentence is said to be false."""
+    assert verdict(text, data) == "contradicted"
+
+
+@pytest.mark.parametrize(("data", "text"), OPEN, ids=[t for _, t in OPEN])
+def test_what_the_table_does_not_say_stays_open(data: Any, text: str) -> None:
+    """What a table has no word of is neither supported nor contradicted."""
+    assert verdict(text, data) == "unverifiable"
