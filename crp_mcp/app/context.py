@@ -43,6 +43,7 @@ def context_tools(
     using: Using,
     counter: Callable[[], Counter],
     now: Callable[[], float],
+    headers: Callable[..., Mapping[str, str]],
 ) -> Callable[[], ContextTools]:
     """Makes the tools once, whichever thread asks first."""
     lock = threading.Lock()
@@ -62,6 +63,7 @@ def context_tools(
                         Requester(store, sealer, reader, using, counter, now, secrets.token_bytes, roots),
                         Historian(store, reader, counter),
                         Budgets(store, now, lambda: counter().name, settings.window),
+                        headers,
                     )
                 )
             return made[0]

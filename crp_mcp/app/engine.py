@@ -291,8 +291,11 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     def headers(used: Sequence[Entry], saved: int | None) -> Mapping[str, str]:
         return headers_in(used[0].scope, used, saved)
 
-    def headers_in(scope: Scope, used: Sequence[Entry] = (), saved: int | None = None) -> Mapping[str, str]:
-        return headers_of(used, store.counters(scope), now(), saved=saved, full=buffer.is_over(scope))
+    def headers_in(
+        scope: Scope, used: Sequence[Entry] = (), saved: int | None = None, receipt: str | None = None
+    ) -> Mapping[str, str]:
+        full = buffer.is_over(scope)
+        return headers_of(used, store.counters(scope), now(), saved=saved, full=full, receipt=receipt)
 
     guard = Guard(store, sealer, Clearances(settings.clearance, sealer.lattice), now)
     life = Lifecycle(store, sealer, now, turns, buffer, guard, parse_policy(settings.policy))
@@ -332,7 +335,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
         eraser,
         LifeTools(using, facts),
         headers_in,
-        context_tools(settings, store, sealer, reader, using, counter, now),
+        context_tools(settings, store, sealer, reader, using, counter, now, headers_in),
         checking.tool,
     )
     conversations = Conversations(

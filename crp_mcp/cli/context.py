@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--purpose", default="")
     parser.add_argument("--strategies", nargs="+", default=[], metavar="NAME", help="preferred strategies")
     parser.add_argument("--backends", nargs="+", default=[], metavar="NAME", help="required backends")
+    parser.add_argument("--cursor", help="go on where the answer that named it ended; give the same options with it")
     parser.add_argument("--explain", action="store_true", help="tell how it came about")
     parser.add_argument("--conversation", help="the conversation whose results and turns count")
     common.add_store(parser)
@@ -44,13 +45,15 @@ def run(options: argparse.Namespace) -> int:
     if not options.query and not options.focus and not options.entities:
         raise BadRequest("give a question, or --focus or --entities")
     request = parse_request(_fields(options))
-    reply, receipt = _ask(options, request)
+    reply, more = _ask(options, request)
     if options.json:
-        common.print_json({**reply.to_json(), "text": reply.text, **({"receipt": receipt} if receipt else {})})
+        common.print_json({**reply.to_json(), "text": reply.text, **more})
         return 0
     for line in reply.explained if options.explain else ():
         print(common.visible(line), file=sys.stderr)
     print(common.visible(reply.context.preamble or "nothing found"), file=sys.stderr)
+    if "cursor" in more:
+        print(f"more with --cursor {more['cursor']}", file=sys.stderr)
     for name, why in reply.ignored.items():
         print(common.visible(f"ignored {name}: {why}"), file=sys.stderr)
     if reply.text:
@@ -79,8 +82,11 @@ def _fields(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "", [])}
 
 
-def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, str | None]:
-    """From the store and the files; from the files alone where there is no store yet: looking must not make one."""
+def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, dict[str, str]]:
+    """From the store and the files; from the files alone where there is no store yet: looking must not make one.
+
+    Beside the reply: receipt and cursor, which only a store has.
+    """
     from crp_mcp.core.request.models import ContextBudget
     from crp_mcp.store import store_file
 
@@ -93,15 +99,18 @@ def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, str | None]:
         settings = replace(settings, roots=tuple(map(str, roots)))
     budget = ContextBudget(max_tokens=options.max_tokens)
     if not store_file(Path(settings.store)).exists():
-        return _files_alone(settings.roots, request, budget, options.explain), None
+        if options.cursor:
+            raise BadRequest("--cursor: there is no store that could know it; leave it out")
+        return _files_alone(settings.roots, request, budget, options.explain), {}
     engine = _engine(settings)
     try:
         from crp_mcp.relay.using import Ask
 
         requester = engine.tools.context().requester
         scope = settings.scope(options.conversation or _latest(engine, settings))
-        made = requester.request(Ask(scope), request, budget, why=options.explain)
-        return made.reply, made.receipt
+        made = requester.request(Ask(scope), request, budget, why=options.explain, cursor=options.cursor)
+        named = {"receipt": made.receipt, "cursor": made.cursor}
+        return made.reply, {name: value for name, value in named.items() if value}
     finally:
         engine.close()
 

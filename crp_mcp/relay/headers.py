@@ -10,11 +10,18 @@ from crp_mcp.store import Counters
 
 
 def headers_of(
-    used: Sequence[Entry], counters: Counters, now: float, *, saved: int | None = None, full: bool = False
+    used: Sequence[Entry],
+    counters: Counters,
+    now: float,
+    *,
+    saved: int | None = None,
+    full: bool = False,
+    receipt: str | None = None,
 ) -> Mapping[str, str]:
     """Headers of an answer. `used`: the entries it gives something of; `counters` are the conversation's.
 
-    `saved`: tokens of what was used less the tokens sent, never negative; None where that is not known.
+    `saved`: tokens of what was used less the tokens sent, never negative; None where that is not known. `receipt`:
+    the answer's own; without one, that of the entry if it gives something of one alone.
     """
     headers = {"CRP-Context-Scratch-Entries": f"{counters.entries}/{counters.pinned}"}
     if used:
@@ -23,8 +30,9 @@ def headers_of(
         headers["CRP-Context-Scratch-Tokens-Saved"] = str(saved)
     if full:
         headers["CRP-Context-Scratch-Full"] = "true"
-    if len(used) == 1 and used[0].receipt is not None:
-        headers["Agent-Memory-Lineage-Receipt"] = used[0].receipt
+    receipt = receipt or (used[0].receipt if len(used) == 1 else None)
+    if receipt is not None:
+        headers["Agent-Memory-Lineage-Receipt"] = receipt
     return headers
 
 

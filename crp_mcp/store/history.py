@@ -60,18 +60,38 @@ class Event:
     data: dict[str, Any]
 
 
-def add_assembly(db: sqlite3.Connection, scope: Scope, made: Assembly) -> int:
-    """Keep what was delivered; returns its number."""
+def add_assembly(
+    db: sqlite3.Connection,
+    scope: Scope,
+    made: Assembly,
+    nodes: Sequence[tuple[str, int]] = (),
+    previous: int | None = None,
+) -> int:
+    """Keep what was delivered; returns its number. `nodes` (with their depth): where a cursor goes on from here."""
     place = scopes.ensure_conversation(db, scope, made.at)
     row = (place.conversation, made.at, made.turn, made.intent, made.tokens, made.budget, *made.tiers)
-    return int(
-        db.execute(
-            "INSERT INTO assembly (conversation_id, at, turn, intent, tokens, budget, persistent, conversation, "
-            "ephemeral, fragments, context_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, made.fragments, made.context_hash),
-        ).lastrowid
-        or 0
+    number = db.execute(
+        "INSERT INTO assembly (conversation_id, at, turn, intent, tokens, budget, persistent, conversation, "
+        "ephemeral, fragments, context_hash, previous) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*row, made.fragments, made.context_hash, previous),
+    ).lastrowid
+    db.executemany(
+        "INSERT INTO delivered (assembly_id, uko_node, depth) VALUES (?, ?, ?)",
+        [(number, node, depth) for node, depth in nodes],
     )
+    return number or 0
+
+
+def given_before(db: sqlite3.Connection, scope: Scope, number: int) -> dict[str, int]:
+    """Nodes, and how deep, of a context of this conversation and of those it went on from; none where it is unknown."""
+    place = scopes.conversation_of(db, scope)
+    rows = db.execute(
+        "WITH RECURSIVE page (id, previous) AS (SELECT id, previous FROM assembly WHERE id = ? AND conversation_id = ? "
+        "UNION SELECT a.id, a.previous FROM assembly a JOIN page p ON a.id = p.previous) "
+        "SELECT d.uko_node, max(d.depth) FROM page p JOIN delivered d ON d.assembly_id = p.id GROUP BY d.uko_node",
+        (number, place.conversation if place else 0),
+    ).fetchall()
+    return dict(rows)
 
 
 def assemblies(db: sqlite3.Connection, scope: Scope, window: Window, limit: int) -> list[Assembly]:

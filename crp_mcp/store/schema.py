@@ -326,7 +326,13 @@ def _origins(db: Database) -> None:
     db.execute("ALTER TABLE conversation ADD COLUMN by_hook INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies, _origins)
+def _pages(db: Database) -> None:
+    """Which nodes a context had that goes on with a cursor, and which context it went on from."""
+    db.execute("ALTER TABLE assembly ADD COLUMN previous INTEGER")
+    _table(db, "delivered", {"assembly_id": int, "uko_node": str, "depth": int}, ("assembly_id", "uko_node"))
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies, _origins, _pages)
 VERSION = len(MIGRATIONS)
 
 

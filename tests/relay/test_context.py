@@ -152,6 +152,76 @@ def test_budgets_hold_and_zero_gives_nothing(project: Bench) -> None:
     assert all(one["tokens_needed"] > 0 for one in tight["excluded"] if one["reason"] == "did not fit")
 
 
+def test_a_cursor_goes_on_with_what_was_left_out_until_nothing_is(project: Bench) -> None:
+    """Pages of any size, each within its budget, nothing twice; together they have all that one large answer has."""
+    root = Path(project.engine.settings.roots[0])
+    for number in range(30):
+        words = " ".join(f"session step {number} {word}" for word in ("open", "hold", "close") * 8)
+        (root / f"part_{number:02}.md").write_text(f"# Session part {number}\n\n{words}\n")
+    whole = ask(project, query="session part", max_tokens=20_000)["structuredContent"]
+    assert "cursor" not in whole
+    seen: list[str] = []
+    made = ask(project, query="session part", max_tokens=900)
+    for size in (600, 1_500, *[900] * 30):
+        shown = nodes(made)
+        assert shown
+        assert not set(shown) & set(seen)
+        seen += shown
+        if (cursor := made["structuredContent"].get("cursor")) is None:
+            break
+        assert f"more with cursor {cursor}" in texts(made)[0]
+        again, made = (ask(project, query="session part", max_tokens=size, cursor=cursor) for _ in range(2))
+        assert again["structuredContent"]["context_hash"] == made["structuredContent"]["context_hash"]
+        assert made["structuredContent"]["total_tokens"] <= size
+    else:
+        pytest.fail("the pages do not end")
+    assert set(seen) >= set(nodes({"structuredContent": whole}))
+    assert len(seen) > 10
+
+
+def test_a_cursor_that_does_not_fit_is_a_typed_error(project: Bench, tmp_path: Path) -> None:
+    """Of another request, of another conversation, no cursor at all, or older than a change: each is said."""
+    for number in range(12):
+        made = {"note": f"invoice {number} " + "is paid late " * 40}
+        project.capture(text_result(json.dumps(made)), tool=f"invoice_{number}")
+    cursor = ask(project, query="invoice paid", max_tokens=300)["structuredContent"]["cursor"]
+
+    def refused(**arguments: Any) -> str:
+        result = project.tool("request_context", **{"query": "invoice paid", "cursor": cursor, **arguments})
+        assert (result["isError"], result["structuredContent"]["code"]) == (True, "CURSOR")
+        return str(texts(result)[0])
+
+    assert "another request" in refused(query="invoice")
+    assert "another request" in refused(breadth=1)
+    assert "not one of ours" in refused(cursor="next")
+    assert "not one of ours" in refused(cursor="1.x.y")
+    ask(project, query="invoice paid", cursor=cursor, max_tokens=300)
+    project.conversation = "another"
+    assert "another conversation" in refused()
+    project.conversation = "conv_test"
+    project.capture(text_result(json.dumps({"note": "the last invoice is paid"})), tool="invoice_12")
+    assert "stale" in refused()
+
+
+def test_an_answer_says_how_fresh_its_results_are_and_what_they_saved(at: Bench) -> None:
+    """Headers of the entries that were delivered, and the receipt of the whole; exact or absent."""
+    made = at.capture(sales(600), policy={"ttl": 60})
+    at.engine.service.count_later(made)
+    raw = at.entry(made.entry.scratch_id).raw_token_count
+    at.clock.at += 240
+    result = ask(at, query="amount of each customer", max_tokens=800)
+    (shown,) = result["structuredContent"]["fragments"]
+    headers = result["_meta"]["dev.crp/headers"]
+    assert headers == {
+        "CRP-Context-Scratch-Entries": "1/0",
+        "CRP-Context-Scratch-Freshness": "stale; age=240s; class=VOLATILE",
+        "CRP-Context-Scratch-Tokens-Saved": str(raw - shown["token_count"]),
+        "Agent-Memory-Lineage-Receipt": result["structuredContent"]["receipt"],
+    }
+    nothing = ask(at, query="zebra", uko_types=["uko-fact:"])
+    assert set(nothing["_meta"]["dev.crp/headers"]) == {"CRP-Context-Scratch-Entries"}
+
+
 def test_stale_results_carry_their_note_and_realtime_ones_only_a_call_for_fresh_data(at: Bench) -> None:
     """A stale entry is never given without its note; a stale reading is not given at all."""
     at.capture(text_result(json.dumps(order_rows(900))), policy={"ttl": 60})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import orjson
 
@@ -27,7 +28,8 @@ from .explain import explain, preamble_of
 from .fuse import Found, fuse
 from .intent import Intent, read_intent
 from .pack import Choice, Item, Option, extend, pack
-from .reply import Left, Reply
+from .paging import Nodes, after, digest_of, key_of
+from .reply import NO_ROOM, Left, Reply
 
 RENDERED_MOST = 100
 """Nodes that are rendered and weighed; the others are counted as left out."""
@@ -70,11 +72,12 @@ def assemble(
     count: CountTokens,
     implied: Sequence[str] = (),
     why: bool = False,
+    before: Mapping[str, int] | None = None,
 ) -> Reply:
     """The context for a request. Equal inputs give an equal reply; never more than its budget.
 
     `implied`: nodes the question refers to without naming them; they count as focus. `why`: also tell a
-    person how it came about.
+    person how it came about. `before`: nodes, and how deep, that were delivered already: what is left comes now.
 
     Raises:
         BackendMissing: a required backend is not there. LevelError: `depth` is no level of any domain.
@@ -92,8 +95,10 @@ def assemble(
     if implied:
         told.did("query", f"{told.applied['query']}; refers to {', '.join(implied)}")
     intent = read_intent(request.query, refers=any(uri.startswith("uko-tool:") for uri in focus))
-    candidates, left = _render_all(search, found, depth, corpus, count)
-    packing = _Packing(candidates, left, intent, count, limit, len(found))
+    nodes = cache(corpus.node)  # some are looked at more than once, and each may be read from a file
+    rest = after(found, corpus, nodes, before) if before else found
+    candidates, left = _render_all(search, rest, depth, nodes, count, before or ())
+    packing = _Packing(candidates, left, intent, count, limit, len(rest))
     context, text, preamble = packing.fit()
     used = list(dict.fromkeys(name for one in packing.chosen for name in one.found.ranks))
     used += _fusion(dict.fromkeys(used))
@@ -109,6 +114,8 @@ def assemble(
         excluded=tuple(packing.left[:EXCLUDED_MOST]),
         found={name: len(ranked) for name, ranked in rankings.items()},
         notes={one.node.uri: one.note for one in packing.chosen if one.note},
+        more=len(rest) > RENDERED_MOST or any(one.why == NO_ROOM for one in packing.left),
+        found_digest=digest_of(found, nodes),
         explained=tuple(explain(rankings, candidates, packing.choice, packing.left)) if why else (),
     )
 
@@ -136,20 +143,23 @@ def _render_all(
     search: strategies.Search,
     found: Sequence[tuple[Found, About]],
     depth: Mapping[str, int],
-    corpus: Corpus,
+    nodes: Nodes,
     count: CountTokens,
+    before: Iterable[str] = (),
 ) -> tuple[list[Candidate], list[Left]]:
     """Candidates with their renderings; the same content only once, under the most relevant node that has it."""
     made: list[Candidate] = []
     seen: dict[str, int] = {}
     left: list[Left] = []
+    had = {key_of(node): uri for uri in before if (node := nodes(uri)) is not None}
     for one, about in found[:RENDERED_MOST]:
-        node = corpus.node(one.uri)
+        node = nodes(one.uri)
         if node is None:
             continue
-        key = node.content_key or (
-            hashlib.sha256(node.body.encode("utf-8", "replace")).hexdigest() if node.body else ""
-        )
+        key = key_of(node)
+        if key and key in had:
+            left.append(Left(one.uri, 0, 0, one.relevance, f"same content as {had[key]}"))
+            continue
         if key and key in seen:
             first = made[seen[key]]
             made[seen[key]] = replace(first, same=(*first.same, one.uri))
@@ -160,7 +170,9 @@ def _render_all(
         most = min(deepest(search, one.uri, depth), node.deepest)
         if about.container and one.uri not in search.focus and most > 0:
             most = min(most, max(CONTAINER_DEPTH, depth["uko:"]))
-        made.append(_candidate(one, about, node, corpus.note(one.uri), most, count, one.uri in search.focus, len(made)))
+        made.append(
+            _candidate(one, about, node, search.corpus.note(one.uri), most, count, one.uri in search.focus, len(made))
+        )
     return made, left
 
 
@@ -278,7 +290,7 @@ class _Packing:
             if number in self.choice:
                 continue
             parent = self._inside.get(number)
-            why = f"stands in {parent}" if parent else "did not fit"
+            why = f"stands in {parent}" if parent else NO_ROOM
             last = one.item.options[-1]
             left.append(Left(one.node.uri, last.depth, last.tokens, one.found.relevance, why))
         self.left = sorted(left, key=lambda one: (-one.relevance, one.uri))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crp_mcp.core.model import CountTokens
 
 from .corpus import Ranked
+from .reply import NO_ROOM
 
 if TYPE_CHECKING:
     from .assembling import Candidate
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 NAMED = 6
-_LINE_MOST = 110
-"""Tokens of a preamble."""
+_LINE_MOST = 90
+"""Tokens of a preamble; there is room for a cursor behind it."""
 
 
 def preamble_of(
@@ -32,7 +33,7 @@ def preamble_of(
         files = dict.fromkeys(one.node.resource_uri for one in shown)
         if len(files) > 1:
             parts.append(f"from {len(files)} places")
-        cut = [one for one in left if one.why == "did not fit"]
+        cut = [one for one in left if one.why == NO_ROOM]
         if cut:
             parts.append("left out: " + ", ".join(f"{one.uri} ({one.tokens:,})" for one in cut[:NAMED]))
         if len(cut) > NAMED:

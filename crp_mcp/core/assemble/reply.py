@@ -10,6 +10,8 @@ from crp_mcp.core.request.models import AssembledContext, ContextFragment
 
 from .intent import Intent
 
+NO_ROOM = "did not fit"
+
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -42,6 +44,10 @@ class Reply:
     notes: Mapping[str, str] = field(default_factory=dict)
     """uri → what a reader was told beside it."""
     explained: tuple[str, ...] = ()
+    more: bool = False
+    """Whether something that was found is left for a next answer."""
+    found_digest: str = ""
+    """What was found, delivered or not: equal as long as neither the files nor what is stored have changed."""
 
     @property
     def fragments(self) -> list[ContextFragment]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.ages import iso_time
+from crp_mcp.core.headers import HEADERS_KEY
+from crp_mcp.core.model import CountTokens
 from crp_mcp.errors import BadRequest
 from crp_mcp.relay.using import Ask
 
@@ -36,15 +39,18 @@ class ContextTools:
     requester: Requester
     historian: Historian
     budgets: Budgets
+    headers: Callable[..., Mapping[str, str]]
+    """Headers of an answer in a scope: what it used, tokens saved, its receipt."""
 
     def request_context(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         """Assembled context: our line, the text, and in `structuredContent` the rest of it without content."""
         values = {name: value for name in FIELDS if (value := given.value(name)) is not None}
-        if_hash = given.text("if_hash")
+        if_hash, cursor = given.text("if_hash"), given.text("cursor", limit=100)
         given.done()
         request = parse_request(values)
-        made = self.requester.request(ask, request, self.budgets.for_request(ask, request))
-        return context_answer(made, if_hash)
+        made = self.requester.request(ask, request, self.budgets.for_request(ask, request), cursor=cursor)
+        result = context_answer(made, self.requester.counter().count, if_hash)
+        return {**result, "_meta": {HEADERS_KEY: dict(self.headers(ask.scope, made.used, made.saved, made.receipt))}}
 
     def query_history(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         """A page of what happened, or what changed between two results of one call."""
@@ -130,13 +136,20 @@ def parse_request(values: dict[str, Any]) -> ContextRequest:
         raise BadRequest(f"request_context: `{where}`: {first['msg']}") from None
 
 
-def context_answer(made: Answer, if_hash: str | None = None) -> dict[str, Any]:
-    """The result for an assembly; `unchanged` where the caller has this very context already."""
+def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None) -> dict[str, Any]:
+    """The result for an assembly; `unchanged` where the caller has this very context already.
+
+    A cursor is said in our line where there is room for it, since some hosts show a model the text alone.
+    """
     reply = made.reply
     if if_hash is not None and if_hash == reply.context.context_hash:
-        return answer("unchanged", None, {"unchanged": True, "context_hash": if_hash})
+        return answer("unchanged", None, {"unchanged": True, "context_hash": if_hash, "cursor": made.cursor})
     line = reply.context.preamble or ("nothing found" if reply.budget else "no budget, no context")
     handles = reply.to_json(content=False)
+    if made.cursor:
+        handles["cursor"], said = made.cursor, f"; more with cursor {made.cursor}"
+        if (total := reply.context.total_tokens + count(said)) <= reply.budget:
+            line, handles["total_tokens"] = line + said, total
     if made.receipt:
         handles["receipt"] = made.receipt
     if made.said:

@@ -147,13 +147,13 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
 REQUEST_CONTEXT: dict[str, Any] = {
     "name": "request_context",
     "description": (
-        "Get what bears on a question from project files, stored results, turns and facts within max_tokens. focus: "
-        "names or ids. depth: 0 names, 4 signatures, 9 all. "
+        "Get what bears on a question from project files, stored results, turns and facts. focus: names or ids. "
+        "depth: 0 names, 4 signatures, 9 all. "
         'Example: {"query": "How are sessions closed?"}'
     ),
     "inputSchema": {
         "type": "object",
-        "properties": {"query": _TEXT, "focus": _TEXTS, "depth": _INT, "max_tokens": _INT},
+        "properties": {"query": _TEXT, "focus": _TEXTS, "depth": _INT, "max_tokens": _INT, "cursor": _TEXT},
     },
     "annotations": {"title": "Get context for a question", **_READS},
     "_meta": _ALWAYS,

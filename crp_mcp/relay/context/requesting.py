@@ -23,6 +23,8 @@ from crp_mcp.store import Head, Sealed, SqliteStore, history
 from crp_mcp.workspace.code import code_parsers
 from crp_mcp.workspace.corpus import Workspace, open_workspace
 
+from . import stored
+from .cursors import CursorError, cursor_of, read_cursor
 from .joined import Joined
 from .tiers import OWN_LABEL, Tiers, Words
 
@@ -36,6 +38,12 @@ class Answer:
     reply: Reply
     receipt: str | None
     said: tuple[str, ...] = ()
+    cursor: str | None = None
+    """Where the next answer goes on; None where nothing is left, or nothing could be delivered."""
+    used: tuple[Entry, ...] = ()
+    """Entries of which more than the name was delivered."""
+    saved: int | None = None
+    """Their tokens less those that were delivered of them; None where not all of them are counted."""
 
 
 @dataclass(slots=True)
@@ -55,19 +63,46 @@ class Requester:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     """One request at a time: the index and the words kept between requests are shared."""
 
-    def request(self, ask: Ask, request: ContextRequest, budget: ContextBudget, *, why: bool = False) -> Answer:
-        """Assemble, record and receipt. Raises BadRequest (a depth, backend or strategy), Withheld."""
-        with self._lock:
-            return self._request(ask, request, budget, why)
+    def request(
+        self,
+        ask: Ask,
+        request: ContextRequest,
+        budget: ContextBudget,
+        *,
+        why: bool = False,
+        cursor: str | None = None,
+    ) -> Answer:
+        """Assemble, record and receipt; with a cursor, what the answer before left out.
 
-    def _request(self, ask: Ask, request: ContextRequest, budget: ContextBudget, why: bool) -> Answer:
+        Raises BadRequest (a depth, backend or strategy), CursorError, Withheld.
+        """
+        with self._lock:
+            return self._request(ask, request, budget, why, cursor)
+
+    def _request(
+        self, ask: Ask, request: ContextRequest, budget: ContextBudget, why: bool, cursor: str | None
+    ) -> Answer:
+        page = None if cursor is None else read_cursor(cursor, request)
+        before: dict[str, int] = self.store.ask(history.given_before, ask.scope, page.number) if page else {}
+        if page is not None and not before:
+            raise CursorError("request_context: `cursor` is of another conversation; leave it out to begin anew")
         corpus = self.corpus(ask, request)
         implied = [] if request.focus else corpus.tiers.referred(request.query)
-        reply = assemble(request, corpus, budget=budget, count=self.counter().count, why=why, implied=implied)
+        reply = assemble(
+            request, corpus, budget=budget, count=self.counter().count, why=why, implied=implied, before=before
+        )
+        if page is not None and not reply.found_digest.startswith(page.found):
+            raise CursorError(
+                "request_context: `cursor` is stale: what is stored, or a file, has changed since; leave it out to "
+                "begin anew"
+            )
         if not reply.fragments:
             return Answer(reply, None)
-        receipt = self._seal(ask, corpus, reply)
-        return Answer(reply, receipt, self._used(ask, corpus, reply))
+        receipt, number = self._seal(ask, corpus, reply, page.number if page else None)
+        used = self._entries(corpus, reply)
+        said = tuple(word for one in used for word in self.using.use(ask, one, explicit=True).said)
+        more = cursor_of(number, request, reply.found_digest) if reply.more else None
+        return Answer(reply, receipt, said, more, tuple(used), saved_by(used, reply))
 
     def corpus(self, ask: Ask, request: ContextRequest) -> Joined:
         """The snapshot a request is answered from."""
@@ -85,7 +120,7 @@ class Requester:
         self._workspace.refresh()
         return self._workspace
 
-    def _seal(self, ask: Ask, corpus: Joined, reply: Reply) -> str:
+    def _seal(self, ask: Ask, corpus: Joined, reply: Reply, previous: int | None) -> tuple[str, int]:
         now = self.now()
         sources = [Source(one.uko_node, self._item(corpus, one, now)) for one in reply.fragments]
         made: list[str] = []
@@ -97,15 +132,12 @@ class Requester:
             made.append(receipt.digest)
             return sealed
 
-        def keep(db: sqlite3.Connection) -> None:
-            self._remember(db, ask, reply, now)
+        number = self.store.append(seal, lambda db: self._remember(db, ask, reply, now, previous), ask.scope)
+        return made[0], number
 
-        self.store.append(seal, keep, ask.scope)
-        return made[0]
-
-    def _remember(self, db: sqlite3.Connection, ask: Ask, reply: Reply, now: float) -> None:
+    def _remember(self, db: sqlite3.Connection, ask: Ask, reply: Reply, now: float, previous: int | None) -> int:
         tiers = (reply.tiers["P"], reply.tiers["C"], reply.tiers["E"])
-        history.add_assembly(
+        return history.add_assembly(
             db,
             ask.scope,
             history.Assembly(
@@ -119,6 +151,8 @@ class Requester:
                 len(reply.fragments),
                 reply.context.context_hash,
             ),
+            [(one.uko_node, one.detail_depth) for one in reply.fragments] if reply.more else (),
+            previous,
         )
 
     def _item(self, corpus: Joined, fragment: ContextFragment, now: float) -> Item:
@@ -135,13 +169,20 @@ class Requester:
             ends.append(found.expires_at)
         return Item(salted_digest(self.random_bytes(16), digest), label, min(ends))
 
-    def _used(self, ask: Ask, corpus: Joined, reply: Reply) -> tuple[str, ...]:
-        said: list[str] = []
-        for one in reply.fragments:
-            found = corpus.tiers.items.get(one.uko_node)
-            if isinstance(found, Entry) and one.detail_depth > 0:
-                said += self.using.use(ask, found, explicit=True).said
-        return tuple(said)
+    def _entries(self, corpus: Joined, reply: Reply) -> list[Entry]:
+        """The entries of which more than the name was delivered."""
+        shown = [corpus.tiers.items.get(one.uko_node) for one in reply.fragments if one.detail_depth > 0]
+        return [one for one in shown if isinstance(one, Entry)]
+
+
+def saved_by(used: Sequence[Entry], reply: Reply) -> int | None:
+    """Tokens of entries less those delivered of them, never negative."""
+    raw = [one.raw_token_count for one in used]
+    if not used or None in raw:
+        return None
+    uris = {stored.entry_uri(one.scratch_id) for one in used}
+    sent = sum(one.token_count for one in reply.fragments if one.uko_node in uris)
+    return max(0, sum(filter(None, raw)) - sent)
 
 
 def named(sources: Sequence[Source]) -> list[Source]:
