@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,27 @@ if TYPE_CHECKING:
     from crp_mcp.app.settings import Settings
     from crp_mcp.config import Config
     from crp_mcp.mcp.front import Front
-    from crp_mcp.mcp.spec import UpstreamSpec
+    from crp_mcp.mcp.spec import ServerSpec
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "crp-mcp serve [--no-tools] [options] [-- COMMAND ARGS... | --config FILE]"
+    parser.usage = "crp-mcp serve [--no-tools] [options] [-- COMMAND ARGS... | --url URL | --config FILE]"
     parser.add_argument("upstream", nargs="*", metavar="COMMAND", help="after --: the one server to stand in front of")
     parser.add_argument("--config", metavar="FILE", help="stand in front of all the `mcpServers` of this file")
+    parser.add_argument("--url", help="stand in front of the one server at this URL")
+    parser.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="send this to the server at --url; ${VAR} and ${file:PATH} keep secrets out of the command line",
+    )
+    parser.add_argument(
+        "--transport",
+        choices=("auto", "http", "sse"),
+        default="auto",
+        help="of the server at --url: streamable HTTP, or the older one (default: the first it answers)",
+    )
     parser.add_argument("--no-tools", action="store_true", help="do not offer the scratch tools here")
     parser.add_argument("--name", help="what the one server is called in the registry (default: from its command)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="longest wait without a sign of progress")
@@ -37,8 +52,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     set_level(options.log_level)
-    if options.upstream and options.config:
-        raise ConfigError("give either --config FILE or -- COMMAND, not both")
+    if sum(map(bool, (options.upstream, options.url, options.config))) > 1:
+        raise ConfigError("give one of --config FILE, --url URL and -- COMMAND")
+    if (options.header or options.transport != "auto") and not options.url:
+        raise ConfigError("--header and --transport belong to --url; a config file has `headers` and `type`")
     config = _config(options)
     specs, settings = _specs(options, config), _settings(options, config)
     _check_policy(settings.policy)
@@ -48,7 +65,9 @@ def run(options: argparse.Namespace) -> int:
     from crp_mcp.mcp.front import Front
 
     port = Port(settings, tools=not options.no_tools)
-    front = Front(specs, port, in_place=bool(options.upstream), spool_dir=settings.spool, started=started)
+    front = Front(
+        specs, port, in_place=bool(options.upstream or options.url), spool_dir=settings.spool, started=started
+    )
     import asyncio
 
     return asyncio.run(_serve(front, port))
@@ -98,9 +117,14 @@ def _config(options: argparse.Namespace) -> Config | None:
     return config
 
 
-def _specs(options: argparse.Namespace, config: Config | None) -> list[UpstreamSpec]:
+def _specs(options: argparse.Namespace, config: Config | None) -> Sequence[ServerSpec]:
     if config is not None:
         return [from_config(server, os.environ) for server in config.enabled()]
     if options.upstream:
         return [in_place(options.upstream, name=options.name, timeout=options.timeout)]
+    if options.url:
+        from crp_mcp.app.upstreams import remote_in_place
+
+        how = {"transport": options.transport, "name": options.name, "timeout": options.timeout}
+        return [remote_in_place(options.url, options.header, environment=os.environ, **how)]
     return []

@@ -22,6 +22,8 @@ class Expander:
     env: Mapping[str, str]
     folders: Mapping[str, str]
     """`workspaceFolder`, `userHome` and the like."""
+    base: Path | None = None
+    """Where relative paths of `${file:PATH}` start."""
 
     def text(self, value: str, place: str) -> str:
         """The text with every reference replaced, once: what a variable holds is not looked at again.
@@ -37,7 +39,9 @@ class Expander:
             return self.folders[body]
         found = _NAME.fullmatch(body)
         if found is None:
-            kind = body.partition(":")[0]
+            kind, _, rest = body.partition(":")
+            if kind == "file" and rest:
+                return self._file(rest, place)
             if kind == "input":
                 raise ConfigError(
                     f"{place}: ${{{body}}} asks the editor for a value, which it gives to no one else; "
@@ -53,6 +57,16 @@ class Expander:
                 f"or write ${{{found['name']}:-default}}"
             )
         return value or found["default"] or ""
+
+    def _file(self, name: str, place: str) -> str:
+        """What a file holds, without the line end after it."""
+        path = (self.base or Path()) / os.path.expanduser(name)
+        try:
+            return path.read_text("utf-8").rstrip("\r\n")
+        except OSError as problem:
+            raise ConfigError(f"{place}: ${{file:…}} names {path}, which cannot be read ({problem.strerror})") from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"{place}: ${{file:…}} names {path}, which is not text in UTF-8") from None
 
 
 def folders_of(file: Path) -> dict[str, str]:

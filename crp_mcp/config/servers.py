@@ -18,12 +18,19 @@ from crp_mcp.errors import BadRequest, ConfigError
 from .expand import Expander, folders_of, read_env_file
 from .fields import Field, unknown_key
 from .jsonc import decode, parse_jsonc
+from .remote import OAuthConfig, read_remote
 
-ERAS = ("auto", "legacy", "modern")
+ERAS = {
+    "auto": "auto",
+    "handshake": "handshake",
+    "legacy": "handshake",
+    "2026-07-28": "2026-07-28",
+    "modern": "2026-07-28",
+}
 OWN_SECTION = "crp"
 _OWN_KEYS = ("registry", "store", "clearance", "policy", "budget", "roots", "window")
 _BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
-_LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers")
+_LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers", "headersFile", "auth")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
 _FOREIGN = frozenset(
     {
@@ -38,7 +45,6 @@ _FOREIGN = frozenset(
         "enabledTools",
         "disabledTools",
         "headersHelper",
-        "auth",
         "oauth",
         "description",
         "icon",
@@ -67,6 +73,11 @@ class ServerConfig:
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    transport: str = "auto"
+    """Of a `url`: `http` (streamable HTTP), `sse` (the older one), or whichever it answers."""
+    oauth: OAuthConfig | None = None
+    pass_through: str | None = None
+    """Header of a client of ours whose value goes to this server as `Authorization`."""
     prefix: str | None = None
     """What its tools' names get in front, always; None: only where two servers' names collide."""
     allow: tuple[str, ...] = ()
@@ -83,10 +94,7 @@ class ServerConfig:
     def stdio(self) -> tuple[str, tuple[str, ...]]:
         """Command and arguments to start. Raises ConfigError for a server that is reached over HTTP."""
         if self.command is None:
-            raise ConfigError(
-                f"server {self.name!r} is reached over HTTP, which crp-mcp cannot do yet: "
-                "leave it in the host's own configuration, or set `disabled: true`"
-            )
+            raise ConfigError(f"server {self.name!r} is reached over HTTP: there is no program to start")
         return self.command, self.args
 
 
@@ -127,7 +135,7 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
     """Read the text of a config file; `path` names it in errors and anchors relative paths. Raises ConfigError."""
     document = parse_jsonc(text, str(path))
     top = Field(document, (), document.data)
-    expander = Expander(env, folders_of(path))
+    expander = Expander(env, folders_of(path), path.absolute().parent)
     warnings: list[str] = []
     servers: dict[str, ServerConfig] = {}
     for entry in _entries(top):
@@ -209,6 +217,8 @@ def _server(entry: Field, name: str, path: Path, expander: Expander, warnings: l
     if "disabled" in keys and keys["disabled"].flag():
         return ServerConfig(name, disabled=True)
     launch = _launch(entry, keys, path, expander)
+    if "url" in keys and "headersHelper" in keys:
+        warnings.append(f"{keys['headersHelper'].place()}: no program is run for headers here; use headersFile or auth")
     if launch.get("command") is not None:
         inner = _without_ourselves(launch["command"], launch["args"])
         if inner is None:
@@ -233,7 +243,7 @@ def _launch(entry: Field, keys: Mapping[str, Field], path: Path, expander: Expan
     if ("command" in keys) == ("url" in keys):
         raise entry.error("needs `command` (a program to start) or `url`, and not both")
     if "url" in keys:
-        return {"url": keys["url"].text(expander), "headers": _texts(keys, "headers", expander)}
+        return read_remote(keys, path.absolute().parent, expander)
     folder = path.absolute().parent
     file = keys["envFile"].path_under(folder, expander) if "envFile" in keys else None
     env = _env_file(keys["envFile"], file) if file is not None else {}
@@ -262,7 +272,7 @@ def _ways(keys: Mapping[str, Field], name: str) -> dict[str, Any]:
     read: dict[str, Callable[[Field], object]] = {
         "allow": lambda one: one.names(empty="names no tool; leave it out to allow all, or set `disabled: true`"),
         "deny": lambda one: one.names(),
-        "era": lambda one: one.one_of(ERAS),
+        "era": lambda one: ERAS[one.one_of(tuple(ERAS))],
         "timeout": lambda one: one.timeout(),
         "inherit_env": _inherited,
         "shared": lambda one: one.flag(),

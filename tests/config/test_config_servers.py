@@ -71,7 +71,7 @@ def test_our_own_keys():
         ' "inherit_env": ["AWS_*"], "shared": true}'
     )
     assert (server.prefix, server.allow, server.deny) == ("git", ("get_*",), ("drop",))
-    assert (server.era, server.timeout, server.inherit_env, server.shared) == ("legacy", 120.0, ("AWS_*",), True)
+    assert (server.era, server.timeout, server.inherit_env, server.shared) == ("handshake", 120.0, ("AWS_*",), True)
     assert one('{"command": "x", "inherit_env": true, "prefix": "g-1"}').inherit_env == ("*",)
     assert one('{"command": "x", "prefix": false}').prefix is None
 
@@ -193,7 +193,7 @@ def test_json_errors_give_line_and_column(text: str, said: str):
         ('{"command": "x", "args": [true]}', "mcpServers.git.args[0] must be text, not true or false"),
         ('{"command": "x", "env": []}', "mcpServers.git.env must be an object, not a list"),
         ('{"command": "x", "env": {"A": null}}', "mcpServers.git.env.A must be text, not null"),
-        ('{"command": "x", "era": "new"}', "mcpServers.git.era must be one of auto, legacy, modern"),
+        ('{"command": "x", "era": "new"}', "mcpServers.git.era must be one of auto, handshake, legacy, 2026-07-28, modern"),
         ('{"command": "x", "prefix": "a.b"}', "mcpServers.git.prefix must be true"),
         ('{"command": "x", "shared": 1}', "mcpServers.git.shared must be true or false, not a number"),
         ('{"command": "x", "allow": "a"}', "mcpServers.git.allow must be a list, not text"),
@@ -242,11 +242,12 @@ def test_a_disabled_server_is_listed_but_nothing_of_it_is_expanded():
     assert config.enabled() == ()
 
 
-def test_a_server_over_http_is_read_and_refused_when_it_is_to_be_started():
-    """A `url` server is understood; starting it over stdio says plainly that it cannot be done yet."""
+def test_a_server_over_http_is_read():
+    """A `url` server is understood; it has no program that could be started."""
     server = one('{"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer ${T}"}}', T=SECRET)
     assert (server.url, server.headers) == ("https://h/mcp", {"Authorization": f"Bearer {SECRET}"})
-    with pytest.raises(ConfigError, match="'git' is reached over HTTP, which crp-mcp cannot do yet"):
+    assert server.transport == "http"
+    with pytest.raises(ConfigError, match="'git' is reached over HTTP: there is no program"):
         server.stdio()
 
 
