@@ -212,3 +212,44 @@ def test_deep_nesting_is_read_or_let_be_but_never_raises() -> None:
     """Recursion is bounded."""
     for text in ("[" * 500 + "]" * 500, "[" * 100_000, '[{"":' * 50_000, '{"a":' * 3_000 + "1" + "}" * 3_000):
         assert read_shape(text.encode()).kind in Kind
+
+
+def test_a_sheet_of_texts_has_its_header_row_and_rows_may_end_early() -> None:
+    """Spreadsheets give every cell as text and leave out empty cells at a row's end."""
+    sheet = [["Name", "Salary", "Note"], ["Ann", "84000", "x"], ["Bob", "54000"], ["Cy", "61000", "y"]]
+    shape = shape_of({"range": "A1:C4", "values": sheet})
+    assert (shape.kind, shape.rows, names(shape)) == (Kind.TABULAR, 3, ["Name", "Salary", "Note"])
+    data = json.dumps({"range": "A1:C4", "values": sheet}).encode()
+    assert [len(row) for row in iter_rows(data, shape)] == [3, 3, 3]
+    assert list(iter_rows(data, shape))[1][2] is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["red", "green"], ["blue", "pink"], ["black", "white"]],
+        [["1", "2"], ["3", "4"]],
+        [["2024-01-01", "5"], ["2024-01-02", "6"]],
+        [["ann", "5"], ["bob", "7"], ["ann", "9"]],
+    ],
+)
+def test_rows_of_texts_without_a_header_keep_their_first_row(rows: list[list[str]]) -> None:
+    """What does not set itself apart from the rows below beyond doubt is one of them."""
+    assert shape_of(rows).rows == len(rows)
+
+
+def test_columns_described_over_no_rows_are_no_rows() -> None:
+    """A driver's `rows` and `fields`: nothing was found, whatever is said of the columns."""
+    shape = shape_of({"rows": [], "rowCount": 0, "fields": [{"name": "id"}, {"name": "city"}]})
+    assert (shape.kind, shape.rows) == (Kind.EMPTY, 0)
+    assert shape_of({"fields": [{"name": "id"}], "note": "x"}).kind is Kind.TABULAR
+
+
+def test_a_list_of_objects_among_members_says_what_they_hold() -> None:
+    """The names of the objects' members, the long ones left out."""
+    shape = shape_of({"users": [{"id": 1, "name": "a"}], "orders": [{"id": 1, "x" * 60: 2}], "tags": ["a"]})
+    assert dict(shape.members) == {
+        "users": "list of 1 object (id, name)",
+        "orders": "list of 1 object (id, …)",
+        "tags": "list of 1 text",
+    }

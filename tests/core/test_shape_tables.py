@@ -219,3 +219,48 @@ def test_key_value_lines_are_one_object() -> None:
     """Once each, and nothing else."""
     shape = read_shape(b"size: 35149\ncreated: Thu Jan 01 1970 00:00:00\nisFile: true\n")
     assert (shape.kind, shape.source, shape.key_count) == (Kind.OBJECT, "key_value", 3)
+
+
+CELLS_OF_WORDS = """\
+CONTAINER ID   COMMAND            CREATED        STATUS                 PORTS     NAMES
+8e3187ddaeb7   "/bin/sh -c run"   2 hours ago    Exited (1) 2 hours ago           app_0
+8f6fe21b37ca   "/bin/sh -c run"   3 hours ago    Up 3 hours             80/tcp    app_1
+"""
+ONE_RULE = """\
+Region      Sales    Growth
+---------------------------
+North       4,526      0.8%
+Far South   6,259     -1.8%
+"""
+
+
+def test_a_blank_at_one_place_in_every_cell_parts_no_column() -> None:
+    """Only what has a name in the header is a column of its own."""
+    shape = read_shape(CELLS_OF_WORDS.encode())
+    assert shape.columns
+    assert [column.name for column in shape.columns] == [
+        "CONTAINER ID",
+        "COMMAND",
+        "CREATED",
+        "STATUS",
+        "PORTS",
+        "NAMES",
+    ]
+    rows = [list(row) for row in iter_rows(CELLS_OF_WORDS.encode(), shape)]
+    assert rows[0][1:4] == ['"/bin/sh -c run"', "2 hours ago", "Exited (1) 2 hours ago"]
+    assert rows[1][3:] == ["Up 3 hours", "80/tcp", "app_1"]
+
+
+def test_columns_over_one_unbroken_rule_are_found_by_their_blanks() -> None:
+    """A report's header is often ruled off as a whole."""
+    shape = read_shape(ONE_RULE.encode())
+    assert shape.columns
+    assert [column.name for column in shape.columns] == ["Region", "Sales", "Growth"]
+    assert shape.rows == 2
+    assert [row[0] for row in iter_rows(ONE_RULE.encode(), shape)] == ["North", "Far South"]
+
+
+def test_a_heading_over_prose_is_no_table() -> None:
+    """A rule under a title, with lines of words below, has no columns."""
+    text = "Release   notes\n---------------\nThis is what is new in it.\nNothing else was changed at all.\n"
+    assert read_shape(text.encode()).kind is Kind.TEXT

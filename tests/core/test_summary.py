@@ -135,7 +135,7 @@ def test_an_object() -> None:
     )
     expected = """\
 object of 4 keys; 3 of 3 values and 2 of 2 members in outline shown; scratch_sql_001; \
-use scratch_get(path=…) or scratch_get(view="raw")
+use scratch_query or scratch_get(path=…) or scratch_get(view="raw")
 | json object
 | status: ok
 | count: 12

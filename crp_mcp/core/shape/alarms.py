@@ -27,6 +27,7 @@ _WORDS = tuple(
         ("npm ERR!", ""),
         ("fatal:", ""),
         ("panic:", ""),
+        ("thread '", r"(?=[^'\n]{0,80}' (?:\(\d+\) )?panicked at )"),
         ("Traceback", r"(?= \(most)"),
     )
 )
@@ -36,7 +37,8 @@ _STATEMENT = re.compile(
     r"[\w.$]{0,120}(?:Error|Exception)(?: \[\w+\]|\(\d+\))?:(?: \S|$)"
     r"|(?:[A-Z]\w+ ){1,3}(?:[Ee]rror|Exception)(?: \(\d+\))?: \S"
     r"|[^\s()]{1,200}\(\d+(?:,\d+)?\): error \w|npm ERR! \S|(?:##)?\[error\] ?\S"
-    r"|(?:fatal |internal )?error(?:\[\w+\])?: \S|fatal: \S|panic: \S|Error - \S|Traceback \(most recent call last\):"
+    r"|(?:fatal |internal )?error(?:\[\w+\])?: \S|fatal: \S|panic: \S"
+    r"|thread '[^']{0,80}' (?:\(\d+\) )?panicked at \S|Error - \S|Traceback \(most recent call last\):"
     r"|\[?(?:ERROR|FATAL|CRITICAL|PANIC|FAILED)(?:\]:?|:| -|!)\s+\S|FAILED \S+::)"
 )
 _TIME = r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d"

@@ -31,7 +31,7 @@ def read_aligned(text: str) -> TextTable | None:
     wide = sum(gap >= 2 for gap in gaps)
     if not wide or (wide * 2 < len(gaps) and header != header.upper()):
         return None
-    spans = _spans(lines)
+    spans = column_spans(lines)
     names = _cut(header, spans)
     if len(spans) < 3 or not _named(names):
         return None
@@ -45,8 +45,19 @@ def read_aligned(text: str) -> TextTable | None:
     return TextTable("aligned", tuple(names), rows, tuple(around), declared=declared)
 
 
-def _spans(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the columns stand: runs of places that are not blank in every line."""
+def column_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the columns stand: runs of places that are not blank in every line, the header, the first of them, among
+    them. A run without a name belongs to the column before it: its cells have a blank at one place in every line.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, end in _runs(lines):
+        if spans and not lines[0][start:end].strip():
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def _runs(lines: Sequence[str]) -> list[tuple[int, int]]:
     width = max(map(len, lines))
     used = [False] * width
     for line in lines:

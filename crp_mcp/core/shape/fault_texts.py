@@ -38,6 +38,7 @@ _STARTS = (
     r"error +(?:[A-Z]{1,4}-?\d{2,6}|no|number|-?\d+)\b",
     r"npm (?:err!|error)",
     r"panic: ",
+    r"thread '[^'\n]{0,80}' (?:\(\d+\) )?panicked at ",
     r"traceback \(",
     r"segmentation fault",
     r"unhandled (?:promise )?(?:rejection|exception|error)",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .cells import compact_json, type_name
-from .lists import ListFacts, list_facts, rename
+from .lists import ListFacts, header_row, list_facts, rename
 from .vocabulary import CONTAINERS, ENTITY, META, PAYLOADS, SURE_CONTAINERS, plain
 
 _RANK = {name: at for at, name in enumerate(CONTAINERS)}
@@ -96,9 +96,9 @@ def holds_rows(node: Any) -> bool:
         return True
     if all(isinstance(item, list) for item in sample):
         return (
-            len(set(map(len, sample))) == 1
-            and len(sample[0]) >= 1
+            len(sample[0]) >= 1
             and not any(isinstance(c, list | dict) for c in sample[0])
+            and (len(set(map(len, sample))) == 1 or header_row(sample) is not None)
         )
     return sum(isinstance(item, dict) for item in sample) * 2 >= len(sample) and all(
         item is None or isinstance(item, dict) for item in sample
@@ -157,7 +157,7 @@ def _list_member(value: Mapping[str, Any]) -> Found | None:
     tables = sorted(
         (key for key, node in value.items() if holds_rows(node)), key=lambda key: (_rank(key), -size(value[key]))
     )
-    if not tables or not _is_wrapper(value, tables):
+    if not tables or not _is_wrapper(value, tables) or _describes_nothing(value, tables):
         return None
     best = tables[0]
     facts = facts_of(value[best], best)
@@ -165,6 +165,12 @@ def _list_member(value: Mapping[str, Any]) -> Found | None:
         return None
     source = "json_lists" if facts.of_lists else "json_rows"
     return _only_element(value[best], best, value) or Found(facts, (best,), (value,), source)
+
+
+def _describes_nothing(value: Mapping[str, Any], tables: Sequence[str]) -> bool:
+    """`{"rows": [], "fields": [{"name": "id"}]}`: the columns of rows that are not there."""
+    none = any(is_list(node) and not size(node) and _rank(key) < len(CONTAINERS) for key, node in value.items())
+    return none and all(plain(key) in META for key in tables)
 
 
 def _is_wrapper(value: Mapping[str, Any], tables: Sequence[str]) -> bool:

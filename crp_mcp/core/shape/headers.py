@@ -65,6 +65,22 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     return votes > 0
 
 
+def sets_apart(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+    """Whether a row beyond doubt names the columns below it: names all, over a column of numbers, dates or the like."""
+    if not names_columns(first):
+        return False
+    columns = [[row[at].strip() for row in rest[:_SAMPLE] if at < len(row)] for at in range(len(first))]
+    return any(_typed(column) for column in columns) and not any(
+        cell.strip() in column for cell, column in zip(first, columns, strict=True)
+    )
+
+
+def _typed(column: Sequence[str]) -> bool:
+    full = [text for text in column if text]
+    sorts = Counter(map(sort_of, full))
+    return bool(full) and any(sort and count >= 0.8 * len(full) for sort, count in sorts.items())
+
+
 def _vote(cell: str, below: Sequence[str]) -> int:
     """+1: this cell differs in kind from those below it; -1: it is one of them."""
     cell = cell.strip()

@@ -17,6 +17,8 @@ from .partial import read_extent
 from .vocabulary import COUNTS, FIRST, PAGES, plain
 
 _NULL = Value("", "null")
+_MOST_NAMED, _NAMED_CHARS = 8, 48
+"""How many members of a list's objects are named, and in how many characters."""
 
 
 def shape_json(value: Any) -> Shape:
@@ -246,7 +248,7 @@ def _members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe(node: Any) -> str:
-    """`list of 12 objects`, `object, 5 keys`, `empty list`."""
+    """`list of 12 objects (id, name)`, `object, 5 keys`, `empty list`."""
     if isinstance(node, dict):
         return f"object, {len(node)} key{'s' * (len(node) != 1)}" if node else "empty object"
     count = size(node)
@@ -264,4 +266,15 @@ def describe(node: Any) -> str:
         "null": "null",
     }
     name = words.get(kind, "item")
-    return f"list of {count:,} {name}{'s' * (count != 1)}"
+    return f"list of {count:,} {name}{'s' * (count != 1)}{_named(node) if kind == 'object' else ''}"
+
+
+def _named(node: Any) -> str:
+    """The members a list's objects have, as many as are short enough to be worth their place."""
+    first = node[0] if not isinstance(node, ListFacts) else {column.name: 0 for column in node.columns or ()}
+    names: list[str] = []
+    for name in first:
+        if len(names) == _MOST_NAMED or sum(map(len, names)) + len(name) > _NAMED_CHARS:
+            return f" ({', '.join([*names, '…'])})" if names else ""
+        names.append(name)
+    return f" ({', '.join(names)})" if names else ""

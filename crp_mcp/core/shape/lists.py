@@ -13,6 +13,7 @@ from typing import Any
 
 from .cells import type_name
 from .columns import BATCH, Literal, TableStats
+from .headers import sets_apart
 from .model import Column
 from .typed_rows import BlockLiterals, GivenLiterals, Row, RowForm, with_floats
 
@@ -159,7 +160,7 @@ class ListCollector:
         if objects * 2 >= len(batch) and batch:
             return self._take_objects
         if all(isinstance(item, list) for item in batch):
-            self.names = _header_row(batch) if batch else None
+            self.names = header_row(batch) if batch else None
             return self._take_lists
         return self._take_plain
 
@@ -226,7 +227,10 @@ class ListCollector:
             (width, rows), *_ = self._widths.most_common(1)
             cells = sum(size * number for size, number in self._widths.items())
             table = width >= 2 or (width == 1 and rows >= 2)
-            if table and rows >= _MOSTLY * self._widths.total() and self._nested * 2 < cells:
+            even = rows >= _MOSTLY * self._widths.total() or (
+                self.names is not None and max(self._widths) <= len(self.names)
+            )
+            if table and even and self._nested * 2 < cells:
                 return self._stats.finish() or None
         return None
 
@@ -260,18 +264,24 @@ def column_names(width: int) -> tuple[str, ...]:
     return tuple(f"column {number}" for number in range(1, width + 1))
 
 
-def _header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
-    """The first row, where it names the others' columns: all texts, over columns that are none."""
+def header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
+    """The first row, where it names the others' columns: all texts, over columns that are none, or hold typed texts.
+
+    Rows may be shorter than it: spreadsheets leave out empty cells at a row's end.
+    """
     first, rest = rows[0], rows[1:]
     if not rest or not first or not all(type(cell) is str and cell for cell in first) or len(set(first)) < len(first):
         return None
-    if any(len(row) != len(first) for row in rest):
+    if any(len(row) > len(first) for row in rest):
         return None
-    for column in zip(*rest, strict=True):
-        typed = [cell for cell in column if cell is not None]
-        if typed and not any(type(cell) is str or isinstance(cell, dict | list) for cell in typed):
-            return tuple(first)
-    return None
+    if all(len(row) == len(first) for row in rest):
+        for column in zip(*rest, strict=True):
+            typed = [cell for cell in column if cell is not None]
+            if typed and not any(type(cell) is str or isinstance(cell, dict | list) for cell in typed):
+                return tuple(first)
+    texts = [["" if cell is None else cell if type(cell) is str else str(cell) for cell in row] for row in rest]
+    nested = any(isinstance(cell, dict | list) for row in rest for cell in row)
+    return tuple(first) if len(first) > 1 and not nested and sets_apart(first, texts) else None
 
 
 def list_facts(items: Sequence[Any], name: str = "") -> ListFacts:

@@ -9,8 +9,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import pairwise, takewhile, zip_longest
 
+from .aligned import column_spans
+from .headers import names_columns
 from .text_tables import TextTable, named
 
 _BOX = "\u2500-\u257f"
@@ -34,6 +36,7 @@ _AROUND_MARKDOWN, _AROUND = 0.4, 0.6
 """Share of the lines that may stand around a table and still leave the text a table."""
 _WRAPPED = 40
 """Columns narrower than this are not broken over lines."""
+_GAP = re.compile(r"\S {2,}\S")
 _HINT = re.compile(r"--|==|──|━━|══|\|-|\|:")
 
 
@@ -297,6 +300,8 @@ def _joined(group: list[list[str]], glue: str = "\n") -> list[str]:
 def _columns(lines: Sequence[str], rule: int) -> _Region | None:
     """sqlite3's column mode, PowerShell, reStructuredText's simple tables: dashes show where columns begin."""
     spans = [found.span() for found in re.finditer(r"-+|=+", lines[rule])]
+    if len(spans) == 1:
+        spans = _under_one_rule(lines, rule) or spans
     header = lines[rule - 1]
     names = _sliced(header, spans)
     if names is None or not any(names):
@@ -327,6 +332,20 @@ def _sliced(line: str, spans: Sequence[tuple[int, int]]) -> list[str] | None:
         return parts if len(parts) == len(spans) else None
     ends = [*starts[1:], len(line)]
     return [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def _under_one_rule(lines: Sequence[str], rule: int) -> list[tuple[int, int]] | None:
+    """One unbroken rule below a header of several names: the columns are where the lines around it leave blanks."""
+    header = lines[rule - 1]
+    if not _GAP.search(header.strip()):
+        return None
+    body = list(takewhile(lambda line: line.strip() and not _DASHES.fullmatch(line), lines[rule + 1 :]))
+    spans = column_spans([header, *body]) if body else []
+    if len(spans) < 2 or not names_columns([header[start:end].strip() for start, end in spans]):
+        return None
+    if any(after[0] - before[1] < 2 for before, after in pairwise(spans)):
+        return None  # words of two lines have a blank at one place by chance
+    return None if any(sum(bool(line[a:b].strip()) for a, b in spans) < 2 for line in body) else spans
 
 
 def _one_column(lines: Sequence[str], rule: int, span: tuple[int, int]) -> bool:

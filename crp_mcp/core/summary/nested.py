@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -16,6 +17,8 @@ _SINGLE, _NARROW = 8, 40
 """Values that each have a line of their own; width from which on all have."""
 _RAW = 'scratch_get(view="raw")'
 _WAYS = ("scratch_get(path=…)", _RAW)
+_TABLES = ("scratch_query",)
+_TABLE = re.compile(r"list of [\d,]+ objects?\b")
 
 
 def object_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
@@ -37,7 +40,8 @@ def _object(shape: Shape, most: int, width: int) -> Draft:
     if left and most:
         over = "at least " if MOST_MEMBERS in (len(shape.scalars), len(shape.members)) else ""
         lines.append(f"and {over}{left} more")
-    return Draft(_object_extent(shape, len(scalars), len(members)), _WAYS, tuple(lines))
+    tables = any(_TABLE.match(what) for _, what in shape.members)
+    return Draft(_object_extent(shape, len(scalars), len(members)), (*_TABLES[:tables], *_WAYS), tuple(lines))
 
 
 def _grouped(said: Sequence[str], width: int) -> list[str]:
