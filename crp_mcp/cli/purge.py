@@ -11,7 +11,8 @@ from crp_mcp.errors import BadRequest
 from . import common
 
 if TYPE_CHECKING:
-    from crp_mcp.relay.erasure import Plan, Report
+    from crp_mcp.relay.erasure import Report
+    from crp_mcp.relay.planning import Plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +70,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             for step in plan.steps
         ],
         "stubs": [stub.scratch_id for stub in plan.stubs],
-        "texts": [{"what": text.what, "id": text.id} for text in plan.texts],
+        "texts": [{"what": text.what, "id": text.id} for text in (*plan.texts, *plan.along)],
     }
 
 
@@ -85,7 +86,7 @@ def _show(plan: Plan, as_json: bool) -> None:
         common.print_text(f"{step.action}: {entry.scratch_id}{name} {entry.server}:{entry.tool_name}{rows}{why}")
     for stub in plan.stubs:
         common.print_text(f"purge: what is left of {stub.scratch_id} {stub.server}:{stub.tool_name}")
-    for text in plan.texts:
+    for text in (*plan.texts, *plan.along):
         common.print_text(f"{'remove' if text.what == 'fact' else 'erase the text of'}: {text.id}")
     if plan.is_empty():
         print("nothing is stored that fits", file=sys.stderr)
@@ -105,6 +106,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "texts": report.texts,
         "tombstones": report.tombstones,
         "pending": report.pending,
+        "finished": report.finished,
     }
 
 
@@ -123,6 +125,11 @@ def say(report: Report) -> None:
     )
     for old, new in report.rebuilt.items():
         common.print_text(f"{old} was made anew as {new}")
+    if report.finished:
+        common.print_text(
+            f"{report.finished:,} earlier erasures that had to wait are finished: no byte of them is left in the "
+            "store's files"
+        )
     if report.pending:
         common.print_text(
             "pending: another process still reads the store's log, so erased bytes may stand there until it lets go; "

@@ -54,16 +54,22 @@ class FaultKind(StrEnum):
     GAP = "GAP"
     EXPORT = "EXPORT"
     RECEIPT = "RECEIPT"
+    ENTRY = "ENTRY"
+    PAYLOAD = "PAYLOAD"
+    FACT = "FACT"
+    ERASURE = "ERASURE"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that does not fit, located: in the records `first` to `last`, both included."""
+    """One thing that does not fit, located: in the records `first` to `last`, both included, and of which item."""
 
     kind: FaultKind
     first: int
     last: int
     message: str
+    item: str = ""
+    """The id of what does not fit, where that is no record."""
 
 
 @dataclass(frozen=True, slots=True)

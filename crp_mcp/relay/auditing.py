@@ -7,11 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crp_mcp.keys import Keyring
-from crp_mcp.proof.chain import Record, read_checkpoint, salted_digest
+from crp_mcp.proof.chain import Head, Record, read_checkpoint
 from crp_mcp.proof.chain_verify import MAX_FAULTS, ChainVerdict, Fault, FaultKind, Verdict, verify_chain
 from crp_mcp.proof.export import ExportedReceipt, export_lines
-from crp_mcp.store import Snapshot, SqliteStore, erase
+from crp_mcp.store import Snapshot, SqliteStore, chain, stones
+from crp_mcp.store.survey import survey
 
+from .audit.entries import Entries
+from .audit.erasures import Erasures
+from .audit.findings import Findings
+from .audit.ledger import Ledger
+from .audit.payloads import Payloads
+from .audit.receipts import Receipts
+from .audit.rest import Rest
 from .sealing import Sealer
 
 _OTHER_LINES = ("header", "record", "receipt", "tombstone", "seal")
@@ -24,8 +32,12 @@ class Audit:
     verdict: Verdict
     chain: ChainVerdict
     faults: tuple[Fault, ...]
+    """The first ones; `total` counts all."""
+    total: int
     receipts: int
     entries: int
+    payload_bytes: int
+    """Bytes of payloads that were read and hashed."""
     note: str
 
 
@@ -47,33 +59,39 @@ class Auditor:
         self.store.add_checkpoint(mark.seq, mark.body, mark.at)
         return True
 
-    def verify(self, *, conversation: str | None = None, kept: Iterable[bytes] = ()) -> Audit:
-        """Verify the whole chain with the secret, against checkpoints (`kept`: those from elsewhere) and the store.
+    def verify(self, *, conversation: str | None = None, kept: Iterable[bytes] = (), payloads: bool = True) -> Audit:
+        """Hold one state of the store against its chain, its receipts and checkpoints (`kept`: from elsewhere).
 
-        With `conversation` only its MACs are checked: that is for who wants to show one conversation.
+        With `conversation` MACs, entries and payloads of that one alone: for who wants to show it. Without `payloads`
+        their bytes are not read. Memory does not grow with the store. Raises StoreError where SQLite cannot read it.
         """
-        there = list(self._digests(conversation))  # before the chain is looked at: what is there has its record by then
-        snapshot, walk = self.store.snapshot(), _Walk(conversation)
-        chain = verify_chain(
-            walk.over(self.store.records(), snapshot.head.seq),
-            checkpoints=[*(mark.body for mark in self.store.checkpoints()), *kept],
-            keys=self.keyring.own,
-            verify_signature=self.keyring.verify,
-            mac_keys=self.keyring.mac_keys,
-            session=conversation,
-            expected_head=snapshot.kept,
-        )
-        faults = list(chain.faults)
-        receipts = self._receipts(snapshot, walk, faults)
-        for session, name, digest in there:
-            faults += _misfit(name, digest, walk.outputs.get((session, name)))
-        if conversation is not None and not walk.seen:
-            faults.append(Fault(FaultKind.MISSING, 0, 0, f"no record of conversation {conversation!r} is here"))
-        verdict, note = chain.verdict, chain.note
-        if len(faults) > len(chain.faults):
-            verdict = Verdict.BROKEN
-            note = chain.note if chain.verdict is Verdict.BROKEN else f"The store is broken: {faults[0].message}."
-        return Audit(verdict, chain, tuple(faults[:MAX_FAULTS]), receipts, len(there), note)
+        findings = Findings()
+        with survey(self.store.path, self.store.busy_seconds) as db:
+            ledger = Ledger(db, conversation)
+            walked = verify_chain(
+                ledger.over(chain.records(db, 1)),
+                checkpoints=[*(mark.body for mark in chain.checkpoints(db)), *kept],
+                keys=self.keyring.own,
+                verify_signature=self.keyring.verify,
+                mac_keys=self.keyring.mac_keys,
+                session=conversation,
+                expected_head=_head(chain.snapshot(db), findings),
+            )
+            keys, check, lattice = self.keyring.public_keys(), self.keyring.verify, self.sealer.lattice
+            entries = Entries(ledger, findings, lattice)
+            receipts = Receipts(ledger, findings, keys, check, lattice)
+            held = Payloads(db, findings)
+            entries.check()
+            receipts.check()
+            Erasures(ledger, findings, keys, check).check()
+            Rest(ledger, findings).check()
+            held.check(conversation, bytes_too=payloads)
+        if conversation is not None and not ledger.seen:
+            findings.add(FaultKind.MISSING, f"no record of conversation {conversation!r} is here")
+        verdict, note = _judge(walked, findings, entries, payloads)
+        faults = (*walked.faults, *findings.faults)[:MAX_FAULTS]
+        total = len(walked.faults) + findings.total
+        return Audit(verdict, walked, faults, total, receipts.checked, entries.checked, held.read, note)
 
     def export(self) -> Iterator[bytes]:
         """The export, line by line; ends with a checkpoint over its head and a seal over all lines."""
@@ -88,7 +106,7 @@ class Auditor:
             records=_until(self.store.records(), head.seq),
             checkpoints=[read_checkpoint(body, keys=own, verify_signature=check) for body in marks],
             receipts=(ExportedReceipt(r.body, r.leaves) for r in self.store.all_receipts(snapshot.receipts)),
-            tombstones=self.store.ask(erase.tombstones, snapshot.tombstones),
+            tombstones=self.store.ask(stones.tombstones, snapshot.tombstones),
             public_keys=self.keyring.public_keys(),
             at=at,
             kid=self.keyring.kid,
@@ -96,59 +114,24 @@ class Auditor:
             lattice=self.sealer.lattice,
         )
 
-    def _receipts(self, snapshot: Snapshot, walk: _Walk, faults: list[Fault]) -> int:
-        """Every receipt must have its record: else records were cut off, or it was never issued here."""
-        count = 0
-        for receipt in self.store.all_receipts(snapshot.receipts):
-            count += 1
-            if receipt.digest not in walk.issued:
-                message = f"no record says that receipt {receipt.digest} was issued"
-                faults.append(Fault(FaultKind.RECEIPT, 0, 0, message))
-        return count
 
-    def _digests(self, conversation: str | None) -> Iterator[tuple[str, str, str]]:
-        """(conversation, id, salted digest) of every entry that is there."""
-        for session, name, salt, digest in self.store.ask(erase.entry_digests):
-            if conversation in (None, session):
-                yield session, name, salted_digest(salt, digest)
+def _head(snapshot: Snapshot | None, findings: Findings) -> Head | None:
+    """Where the chain must end, as it is noted apart from the records."""
+    if snapshot is None:
+        findings.add(FaultKind.TAIL, "the note of where the chain ends is not here, so a cut end would not show")
+    return None if snapshot is None else snapshot.kept
 
 
-def _misfit(name: str, digest: str, recorded: str | None) -> list[Fault]:
-    """Every entry must be the one its call was recorded with."""
-    if recorded == digest:
-        return []
-    what = "has no record of its call" if recorded is None else "is not what its call was recorded with"
-    return [Fault(FaultKind.RECEIPT, 0, 0, f"{name} {what}")]
-
-
-class _Walk:
-    """What the records say of receipts and entries, gathered while the chain is verified."""
-
-    def __init__(self, conversation: str | None) -> None:
-        self._conversation = conversation
-        self.issued: set[str] = set()
-        self.outputs: dict[tuple[str, str], str] = {}
-        self.seen = False
-
-    def over(self, records: Iterable[Record], last: int) -> Iterator[Record]:
-        for record in records:
-            if record.seq > last:
-                return
-            if b'"RECEIPT_ISSUED"' in record.body or b'"TOOL_CALL"' in record.body or self._conversation:
-                self._note(record.body)
-            yield record
-
-    def _note(self, body: bytes) -> None:
-        try:
-            record = json.loads(body)
-            data, session = record["data"], record["session_id"]
-            self.seen = self.seen or session == self._conversation
-            if record["event_type"] == "RECEIPT_ISSUED":
-                self.issued.add(data["receipt"])
-            elif record["event_type"] == "TOOL_CALL" and "scratch_id" in data:
-                self.outputs[session, data["scratch_id"]] = data["output_hash"]
-        except (ValueError, KeyError, TypeError):
-            return  # a record that is not one is a fault of the chain, named there
+def _judge(walked: ChainVerdict, findings: Findings, entries: Entries, payloads: bool) -> tuple[Verdict, str]:
+    if walked.verdict is Verdict.BROKEN:
+        return Verdict.BROKEN, walked.note
+    if findings.total:
+        return Verdict.BROKEN, f"The store is broken: {findings.faults[0].message}."
+    verdict, note = walked.verdict, walked.note
+    if entries.thin:
+        verdict = Verdict.PARTIAL if verdict is Verdict.VALID else verdict
+        note += f" Of {entries.thin:,} entries the records, made by an older version, do not cover arguments and times."
+    return verdict, note if payloads else note + " Payload bytes were not read."
 
 
 def _until(records: Iterable[Record], last: int) -> Iterator[Record]:

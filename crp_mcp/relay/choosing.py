@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crp_mcp.core.model import Entry
 from crp_mcp.core.shape import shape_from_json
 from crp_mcp.errors import BadRequest, NotFound
-from crp_mcp.store import SqliteStore, Stub, erase
+from crp_mcp.store import SqliteStore, Stub, descent
 
 from .matching import Matcher, has_value
 from .remaining import has_row
@@ -100,7 +100,7 @@ class Chooser:
         return has_row(self.payload(entry), shape, matcher)
 
     def _stubs(self, wanted: Selection, matcher: Matcher | None) -> Iterator[Stub]:
-        for text in self.store.ask(lambda db: list(erase.loose_texts(db))):
+        for text in self.store.ask(lambda db: list(descent.loose_texts(db))):
             if text.what != "stub":
                 continue
             found = self.store.get(text.scope, text.id)
@@ -115,11 +115,11 @@ class Chooser:
             if matcher is None or matcher.in_text(text.text):
                 yield found
 
-    def texts(self, wanted: Selection, matcher: Matcher | None) -> list[erase.LooseText]:
+    def texts(self, wanted: Selection, matcher: Matcher | None) -> list[descent.LooseText]:
         """Turns and facts that match; all turns of a conversation that goes as a whole."""
         if wanted.ids or wanted.tool or wanted.argument or not (matcher or wanted.conversation):
             return []
-        loose = self.store.ask(lambda db: [text for text in erase.loose_texts(db) if text.what != "stub"])
+        loose = self.store.ask(lambda db: [text for text in descent.loose_texts(db) if text.what != "stub"])
         if wanted.conversation:
             loose = [text for text in loose if text.scope.conversation == wanted.conversation]
         return [text for text in loose if matcher is None or matcher.in_text(text.text)]

@@ -1,61 +1,29 @@
-"""Erasure: what is chosen, everything built on it, what can be rebuilt from the rest, and doing all of that at once.
+"""Erasure, carried out: each group of items that hang together is one transaction; afterwards the file is cleaned.
 
-A plan changes nothing and can be shown. Carried out, each group of items that hang together is one transaction:
-tombstones, removal, what stands in with receipts that supersede. Afterwards the store's file is cleaned.
+A transaction has tombstones, removal, and what stands in with receipts that supersede. What goes is planned before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crp_mcp.core.model import Entry, Persistence, Scope
 from crp_mcp.core.shape import read_shape
-from crp_mcp.errors import BadRequest, NotFound, Refused
+from crp_mcp.errors import NotFound, Refused
 from crp_mcp.proof.eccr import parse_leaf
-from crp_mcp.store import SqliteStore, Stub, erase
-from crp_mcp.store.ids import number_of
+from crp_mcp.store import SqliteStore, Stub, descent, erase
 
-from .choosing import Chooser, Selection, text_of
+from .choosing import Selection
 from .matching import Matcher
+from .planning import BATCH, Plan, Planner, Step, groups_of, space_of
 from .rebuilding import Left, Made, Rebuilder
-from .remaining import Remains, Rest, emptied, rest_of
-from .sealing import Gone, Sealer, item_of
+from .remaining import Remains, emptied
+from .sealing import Gone, Loose, Sealer, item_of
 
 TRIES = 5
-BATCH = 400
-"""Items taken out in one transaction, unless more hang together."""
 WHOLE_FILE = 256 << 20
 """Store files up to this size are cleaned at once, also when nobody asked; larger ones by `crp-mcp sweep`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What becomes of one entry."""
-
-    entry: Entry
-    action: str
-    """`purge`, `keep other rows`, or `rebuild`."""
-    because: str | None = None
-    """The item it was built on; None where it was chosen itself."""
-    removed: int = 0
-    kept: int = 0
-    """Rows, where only some are taken out."""
-
-
-@dataclass(slots=True)
-class Plan:
-    """Everything an erasure would do."""
-
-    selection: Selection
-    steps: list[Step] = field(default_factory=list)
-    stubs: list[Stub] = field(default_factory=list)
-    """Entries that had left already, but whose stubs still hold arguments and a summary."""
-    texts: list[erase.LooseText] = field(default_factory=list)
-    """Turns that lose their text, facts that go."""
-
-    def is_empty(self) -> bool:
-        return not (self.steps or self.stubs or self.texts)
 
 
 @dataclass(slots=True)
@@ -69,6 +37,8 @@ class Report:
     texts: int = 0
     tombstones: int = 0
     pending: bool = False
+    finished: int = 0
+    """Earlier transactions of erasures whose bytes had had to wait, and are now in no file any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,90 +63,22 @@ class Eraser:
     tidy: Callable[[], bool] = lambda: True
     """Removes caches of what is gone and spooled lines of dead processes; False where it must wait."""
 
-    # -- choosing ----------------------------------------------------------------------------------------------
+    @property
+    def planner(self) -> Planner:
+        return Planner(self.store, self.rebuilder)
 
     def plan(self, selection: Selection, *, rows: bool = False) -> Plan:
         """Everything `selection` chooses and everything built on it. Raises BadRequest, or NotFound for an id."""
-        if selection.is_empty():
-            raise BadRequest("nothing is chosen: give ids, --tool, --conversation, --argument or --matching")
-        matcher = Matcher(selection.matching) if selection.matching else None
-        chooser = Chooser(self.store)
-        chosen, stubs = chooser.entries(selection, matcher)
-        plan = Plan(selection, stubs=stubs, texts=chooser.texts(selection, matcher))
-        rests = {e.scratch_id: self._rest(e, matcher) for e in chosen} if rows and matcher else {}
-        self._spread(plan, chosen, rests)
-        return plan
-
-    def plan_of(self, entries: Sequence[Entry]) -> Plan:
-        """The plan for entries already in hand."""
-        plan = Plan(Selection(tuple(entry.scratch_id for entry in entries)))
-        self._spread(plan, list(entries), {})
-        return plan
-
-    def _rest(self, entry: Entry, matcher: Matcher | None) -> Rest | None:
-        shape = self.rebuilder.shape(entry)
-        return None if shape is None or matcher is None else rest_of(self._payload(entry), shape, matcher)
-
-    def _payload(self, entry: Entry) -> bytes:
-        return b"".join(self.store.iter_payload(entry.payload_id))
-
-    # -- spreading ---------------------------------------------------------------------------------------------
-
-    def _spread(self, plan: Plan, chosen: list[Entry], rests: Mapping[str, Rest | None]) -> None:
-        """Add a step for every chosen entry, and for all that was built on them, sources first."""
-        steps: dict[tuple[str, str, str], Step] = {}
-        for entry in chosen:
-            rest = rests.get(entry.scratch_id)
-            step = (
-                Step(entry, "purge") if rest is None else Step(entry, "keep other rows", None, rest.removed, rest.kept)
-            )
-            steps[_key(entry)] = step
-        self._prefer_rebuilding(plan.selection, chosen, steps)
-        waiting = list(chosen)
-        while waiting:
-            source = waiting.pop()
-            for name in self.store.ask(erase.built_on, source.scope, source.scratch_id):
-                built = self.store.get(source.scope, name)
-                if isinstance(built, Entry) and _key(built) not in steps:
-                    steps[_key(built)] = Step(built, self._downstream(built, steps), source.scratch_id)
-                    waiting.append(built)
-        plan.steps = sorted(steps.values(), key=lambda s: (s.entry.scope.tenant, number_of(s.entry.scratch_id) or 0))
-
-    def _prefer_rebuilding(
-        self, selection: Selection, chosen: list[Entry], steps: dict[tuple[str, str, str], Step]
-    ) -> None:
-        """What was chosen for its content only, and was made from others that were, is rebuilt like all downstream."""
-        if selection.matching is None:
-            return
-        matcher = Matcher(selection.matching)
-        for entry in chosen:
-            if entry.scratch_id in selection.ids or matcher.in_text(text_of(entry.tool_call_args)):
-                continue
-            sources = self.store.ask(erase.sources_of, entry.scope, entry.scratch_id)
-            hit = [name for name, _ in sources if (entry.scope.tenant, entry.scope.project, name) in steps]
-            if hit:
-                steps[_key(entry)] = Step(entry, self._downstream(entry, steps), hit[0])
-
-    def _downstream(self, entry: Entry, steps: Mapping[tuple[str, str, str], Step]) -> str:
-        sources = self.store.ask(erase.sources_of, entry.scope, entry.scratch_id)
-        left = any(
-            (entry.scope.tenant, entry.scope.project, name) not in steps
-            or steps[entry.scope.tenant, entry.scope.project, name].action != "purge"
-            for name, _ in sources
-        )
-        return "rebuild" if left and self.rebuilder.can(entry) else "purge"
-
-    # -- doing -------------------------------------------------------------------------------------------------
+        return self.planner.plan(selection, rows=rows)
 
     def carry_out(self, plan: Plan, *, reason: str, why: str = "purged", rows: bool = False) -> Report:
         """Do what the plan says, planning anew what changed meanwhile, and clean the file. Raises StoreError."""
-        report = Report()
+        report, waiting = Report(), self.store.ask(descent.waiting)
         matcher = Matcher(plan.selection.matching) if plan.selection.matching else None
-        for group in _groups(plan):
+        for group in groups_of(plan.steps):
             self._surely(group, report, _Order(reason, why, matcher, rows))
         self._loose(plan, report, reason, why)
-        report.pending = not self.clean()
-        return report
+        return self._cleaned(report, waiting)
 
     def clean(self, most_bytes: int | None = None) -> bool:
         """Leave no byte of what was erased in any file. False where that must wait: ask again."""
@@ -185,14 +87,19 @@ class Eraser:
 
     def sweep(self, report: Report | None = None, *, most_bytes: int | None = None) -> Report:
         """Purge what has reached the end of its retention, and finish what was left to do."""
-        report = report or Report()
+        report, waiting = report or Report(), self.store.ask(descent.waiting)
         while expired := self.store.expired(self.now(), BATCH):
             whole = [self.store.get(entry.scope, entry.scratch_id) for entry in expired]
-            for group in _groups(self.plan_of([entry for entry in whole if isinstance(entry, Entry)])):
+            there = [entry for entry in whole if isinstance(entry, Entry)]
+            for group in groups_of(self.planner.plan_of(there).steps):
                 self._surely(group, report, _Order("retention", "expired"))
-        if facts := self.store.ask(erase.expired_facts, self.now()):
+        if facts := self.store.ask(descent.expired_facts, self.now()):
             self._loose(Plan(Selection(), texts=facts), report, "retention", "expired")
+        return self._cleaned(report, waiting, most_bytes)
+
+    def _cleaned(self, report: Report, waiting: int, most_bytes: int | None = None) -> Report:
         report.pending = not self.clean(most_bytes)
+        report.finished = 0 if report.pending else waiting
         return report
 
     def forget_one(self, scope: Scope, reference: str) -> Report:
@@ -200,7 +107,7 @@ class Eraser:
         entry = self.store.get(scope, reference)
         if isinstance(entry, Stub):
             raise NotFound(f"{entry.scratch_id} is gone already ({entry.why})")
-        plan = self.plan_of([entry])
+        plan = self.planner.plan_of([entry])
         for step in plan.steps:
             name = step.entry.scratch_id
             what = name if step.because is None else f"{name}, which was made from it,"
@@ -211,7 +118,7 @@ class Eraser:
             if step.entry.persistence is Persistence.PINNED:
                 raise Refused(f"{what} is pinned: unpin it first")
         report = Report()
-        for group in _groups(plan):
+        for group in groups_of(plan.steps):
             self._surely(group, report, _Order("forget", "purged"))
         report.pending = not self.clean(WHOLE_FILE)
         return report
@@ -227,20 +134,22 @@ class Eraser:
 
     def _again(self, group: list[Step]) -> list[Step]:
         """The group as it is now."""
-        there = [self.store.get(step.entry.scope, step.entry.scratch_id) for step in group if step.because is None]
-        return self.plan_of([entry for entry in there if isinstance(entry, Entry)]).steps
+        names = {step.entry.scratch_id for step in group}
+        first = [step.entry for step in group if step.because is None or step.because not in names]
+        there = [self.store.get(entry.scope, entry.scratch_id) for entry in first]
+        return self.planner.plan_of([entry for entry in there if isinstance(entry, Entry)]).steps
 
     def _do(self, group: list[Step], report: Report, order: _Order) -> None:
         if not group:
             return
-        now, scope = self.now(), group[0].entry.scope
+        now, scope = self.now(), space_of(group[0])
         made = self._rebuild(group, order, now)
         gone = [self._gone(step.entry) for step in group]
         stones = [self.sealer.tombstone(one, now) for one in gone]
         names = tuple(step.entry.scratch_id for step in group)
-        facts = {key for name in names for key in self.store.ask(erase.facts_on, scope, name)}
+        facts = {key for name in names for key in self.store.ask(descent.facts_on, scope, name)}
         work = erase.Work(
-            Scope(scope.tenant, scope.project),
+            scope,
             names,
             rebuilt=tuple(one.rebuilt for one in made.values()),
             facts=tuple(facts),
@@ -263,7 +172,7 @@ class Eraser:
             entry = step.entry
             name = entry.scratch_id
             if step.because is None:
-                rest = self._rest(entry, order.matcher) if order.rows else None
+                rest = self.planner.rest(entry, order.matcher) if order.rows else None
                 if rest is not None:
                     made[name] = self.rebuilder.without_rows(entry, rest, order.matcher, now)
                     left[name] = Remains(rest.payload, read_shape(rest.payload))
@@ -280,7 +189,7 @@ class Eraser:
     def _sources(self, entry: Entry, made: Mapping[str, Made], left: Mapping[str, Remains]) -> list[Left]:
         """What remains of an entry's sources, in their order: purged ones left out, others replaced."""
         found = []
-        for name, leaf in self.store.ask(erase.sources_of, entry.scope, entry.scratch_id):
+        for name, leaf in self.store.ask(descent.sources_of, entry.scope, entry.scratch_id):
             if name in made:
                 new = made[name]
                 found.append(Left(name, new.scratch_id, new.item, new.rebuilt.payload.provenance_hash))
@@ -298,68 +207,40 @@ class Eraser:
         """Stubs, turns and facts, by tenant and project."""
         scopes = {(one.tenant, one.project) for one in (*(s.scope for s in plan.stubs), *(t.scope for t in plan.texts))}
         for tenant, project in sorted(scopes):
-            scope, now = Scope(tenant, project), self.now()
             stubs = [one for one in plan.stubs if (one.scope.tenant, one.scope.project) == (tenant, project)]
             texts = [one for one in plan.texts if (one.scope.tenant, one.scope.project) == (tenant, project)]
-            names = tuple(stub.scratch_id for stub in stubs)
-            traces = self.store.ask(erase.traces, scope, names) if names else {}
-            gone = [
-                Gone(stub.scope, stub.scratch_id, digest)
-                for stub in stubs
-                if (digest := traces[stub.scratch_id].digest) is not None
-            ]
-            stones = [self.sealer.tombstone(one, now) for one in gone]
-            work = erase.Work(
-                scope,
-                (),
-                stubs=names,
-                receipts=tuple(digest for trace in traces.values() for digest in trace.receipts),
-                turns=tuple(one.key for one in texts if one.what == "turn"),
-                facts=tuple(one.key for one in texts if one.what == "fact"),
-                stones=tuple(erase.StoneRow(s.gone.id, s.gone.digest, s.body) for s in stones),
-                why=why,
-                at=now,
-            )
-            self.store.erase(work, lambda head, s=stones, t=now: self.sealer.tombstoned(head, s, reason, t))  # type: ignore[misc]
-            report.stubs += names
-            report.texts += len(texts)
-            report.tombstones += len(stones)
+            self._loose_in(Scope(tenant, project), stubs, texts, report, _Order(reason, why))
 
-
-def _groups(plan: Plan) -> Iterator[list[Step]]:
-    """Steps that hang together, each group whole; lone ones in batches of one tenant and project."""
-    parent: dict[tuple[str, str, str], tuple[str, str, str]] = {}
-
-    def root(key: tuple[str, str, str]) -> tuple[str, str, str]:
-        while parent.get(key, key) != key:
-            key = parent[key]
-        return key
-
-    for step in plan.steps:
-        if step.because is not None:
-            source = (step.entry.scope.tenant, step.entry.scope.project, step.because)
-            parent[root(_key(step.entry))] = root(source)
-    together: dict[tuple[str, str, str], list[Step]] = {}
-    for step in plan.steps:
-        together.setdefault(root(_key(step.entry)), []).append(step)
-    batch: list[Step] = []
-    for group in together.values():
-        mixed = batch and _space(batch[0]) != _space(group[0])
-        if batch and (mixed or len(batch) + len(group) > BATCH):
-            yield _ordered(batch)
-            batch = []
-        batch += group
-    if batch:
-        yield _ordered(batch)
-
-
-def _ordered(steps: list[Step]) -> list[Step]:
-    return sorted(steps, key=lambda step: number_of(step.entry.scratch_id) or 0)
-
-
-def _space(step: Step) -> tuple[str, str]:
-    return step.entry.scope.tenant, step.entry.scope.project
-
-
-def _key(entry: Entry) -> tuple[str, str, str]:
-    return entry.scope.tenant, entry.scope.project, entry.scratch_id
+    def _loose_in(
+        self,
+        scope: Scope,
+        stubs: Sequence[Stub],
+        texts: Sequence[descent.LooseText],
+        report: Report,
+        order: _Order,
+    ) -> None:
+        now, names = self.now(), tuple(stub.scratch_id for stub in stubs)
+        traces = self.store.ask(descent.traces, scope, names) if names else {}
+        gone = [
+            Gone(stub.scope, stub.scratch_id, digest)
+            for stub in stubs
+            if (digest := traces[stub.scratch_id].digest) is not None
+        ]
+        stones = [self.sealer.tombstone(one, now) for one in gone]
+        built = {key for name in names for key in self.store.ask(descent.facts_on, scope, name)}
+        work = erase.Work(
+            scope,
+            (),
+            stubs=names,
+            receipts=tuple(digest for trace in traces.values() for digest in trace.receipts),
+            turns=tuple(one.key for one in texts if one.what == "turn"),
+            facts=tuple(built | {one.key for one in texts if one.what == "fact"}),
+            stones=tuple(erase.StoneRow(s.gone.id, s.gone.digest, s.body) for s in stones),
+            why=order.why,
+            at=now,
+        )
+        loose = [Loose(one.scope, {one.what: int(one.id.split()[-1])}) for one in texts]
+        self.store.erase(work, lambda head: self.sealer.tombstoned(head, stones, order.reason, now, loose))
+        report.stubs += names
+        report.texts += len(texts) + len(built)
+        report.tombstones += len(stones)

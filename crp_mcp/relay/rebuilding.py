@@ -119,7 +119,6 @@ class Rebuilder:
         if sources is not None:
             label, expires_at = self.sealer.ceiling_of([one.item for one in sources])
         summary = None if old.summary is None else self._summary(old, scratch_id, shape)
-        pinned = old.persistence is Persistence.PINNED
         draft = CaptureDraft(
             scope=old.scope,
             server=old.server,
@@ -146,10 +145,11 @@ class Rebuilder:
             expires_at=expires_at,
             origin=old.origin,
             sent_tokens=None if summary is None else self.counter().count(summary),
+            persistence=old.persistence,
         )
         seal = self._seal(old, salt, arguments, sources, summary, now)
         entry = _entry_of(draft, old, written)
-        rebuilt = Rebuilt(old.scratch_id, draft, written, seal, name, pinned)
+        rebuilt = Rebuilt(old.scratch_id, draft, written, seal, name)
         return Made(scratch_id, item_of(entry, salt), payload, shape, rebuilt)
 
     def _seal(
@@ -165,20 +165,18 @@ class Rebuilder:
         built = None if sources is None else [Source(one.id, one.item) for one in sources]
 
         def seal(head: Head, entry: Entry) -> Sealed:
+            pinned = ("PINNED", {"scratch_id": entry.scratch_id, "reason": "made anew"})
+            known: dict[str, Any] = {
+                "salt": salt,
+                "arguments": canonical,
+                "sent": summary,
+                "supersedes": old.receipt,
+                "now": now,
+                "more": (pinned,) if entry.persistence is Persistence.PINNED else (),
+            }
             if built is None:
-                return self.sealer.capture(
-                    head, entry, salt=salt, arguments=canonical, sent=summary, supersedes=old.receipt, now=now
-                )
-            return self.sealer.derived(
-                head,
-                entry,
-                salt=salt,
-                arguments=canonical,
-                sources=built,
-                sent=summary,
-                supersedes=old.receipt,
-                now=now,
-            )
+                return self.sealer.capture(head, entry, **known)
+            return self.sealer.derived(head, entry, sources=built, **known)
 
         return seal
 

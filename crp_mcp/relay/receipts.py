@@ -11,8 +11,8 @@ from crp_mcp.errors import NotFound, Rejected
 from crp_mcp.keys import Keyring
 from crp_mcp.proof.eccr import VerifiedReceipt, verify
 from crp_mcp.proof.signed import reject_record
-from crp_mcp.store import SqliteStore, StoredReceipt, erase
-from crp_mcp.store.erase import add_rejection
+from crp_mcp.store import SqliteStore, StoredReceipt, stones
+from crp_mcp.store.stones import add_rejection
 
 from .sealing import Sealer
 
@@ -84,7 +84,7 @@ class Receipts:
     def buried(self, found: VerifiedReceipt) -> frozenset[str]:
         """What a receipt names, itself included, that an erasure here has put out of force."""
         named = [found.receipt.digest, found.receipt.output_hash, *(item.digest for item in found.items or ())]
-        return self.store.ask(erase.is_buried, named)
+        return self.store.ask(stones.is_buried, named)
 
     def refuse(self, received: bytes, reason: str, scope: Scope) -> None:
         """Keep a signed rejection, and the record of it. Never what was received."""

@@ -18,6 +18,7 @@ from crp_mcp.proof.eccr import Item, Receipt, event_data, issue, leaf_bytes
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.proof.signed import sign_tombstone
 from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint
+from crp_mcp.store.fixed import fixed_of
 
 Events = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -56,6 +57,19 @@ class Stone:
     gone: Gone
     body: bytes
     at: float
+
+    def data(self) -> dict[str, Any]:
+        """What its record says."""
+        hashed = "sha256:" + hashlib.sha256(self.body).hexdigest()
+        return {"scratch_id": self.gone.id, "item_digest": self.gone.digest, "tombstone": hashed}
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A fact or a turn's text that is erased by itself: `{"fact": 3}`. No digest of it was ever signed for."""
+
+    scope: Scope
+    data: Mapping[str, Any]
 
 
 def item_of(entry: Entry, salt: bytes) -> Item:
@@ -97,7 +111,7 @@ class Sealer:
         at = entry.created_at if now is None else now
         item = item_of(entry, salt)
         receipt = self._issue([item], item.digest if sent is None else text_hash(sent), at, supersedes)
-        events = (*self._made(entry, item, salted_hash(salt, arguments), receipt), *more)
+        events = (*self._made(entry, item, salt, arguments, receipt), *more)
         leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
         return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, (leaf,)))
 
@@ -112,6 +126,7 @@ class Sealer:
         sent: str | None,
         supersedes: str | None = None,
         now: float | None = None,
+        more: Events = (),
     ) -> Sealed:
         """The same for an entry built on others: its receipt has a leaf for each source, in their order.
 
@@ -124,7 +139,7 @@ class Sealer:
         at = entry.created_at if now is None else now
         own = item_of(entry, salt)
         receipt = self._issue(items, own.digest if sent is None else text_hash(sent), at, supersedes)
-        events = self._made(entry, own, salted_hash(salt, arguments), receipt)
+        events = (*self._made(entry, own, salt, arguments, receipt), *more)
         leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
         return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, leaves))
 
@@ -186,19 +201,16 @@ class Sealer:
             gone, sign_tombstone(gone.digest, at=int(now), kid=self._signer.kid, sign=self._signer.sign).body, now
         )
 
-    def tombstoned(self, head: Head, stones: Sequence[Stone], reason: str, now: float) -> Sealed:
+    def tombstoned(
+        self, head: Head, stones: Sequence[Stone], reason: str, now: float, loose: Sequence[Loose] = ()
+    ) -> Sealed:
         """The records of an erasure, one an item."""
         records: list[Record] = []
-        for stone in stones:
-            data = {
-                "scratch_id": stone.gone.id,
-                "item_digest": stone.gone.digest,
-                "tombstone": "sha256:" + hashlib.sha256(stone.body).hexdigest(),
-                "reason": reason,
-            }
+        of_items = [(stone.gone.scope, stone.gone.turn_id, stone.data()) for stone in stones]
+        for scope, turn_id, data in (*of_items, *((one.scope, None, one.data) for one in loose)):
             end = records[-1].head if records else chain.Head(head.seq, head.hash)
-            events: Events = (("TOMBSTONED", data),)
-            records += self._link(end, stone.gone.scope.conversation, stone.gone.turn_id, now, events)
+            events: Events = (("TOMBSTONED", {**data, "reason": reason}),)
+            records += self._link(end, scope.conversation, turn_id, now, events)
         return Sealed(records, checkpoints=self._checkpoints(records, now))
 
     def checkpoint(self, head: Head, now: float) -> StoredCheckpoint:
@@ -208,12 +220,13 @@ class Sealer:
 
     # -- inside
 
-    def _made(self, entry: Entry, item: Item, input_hash: str, receipt: Receipt) -> Events:
+    def _made(self, entry: Entry, item: Item, salt: bytes, arguments: bytes, receipt: Receipt) -> Events:
         called = {
             "scratch_id": entry.scratch_id,
             "tool_name": entry.tool_name,
-            "input_hash": input_hash,
+            "input_hash": salted_hash(salt, arguments),
             "output_hash": item.digest,
+            "entry_hash": salted_hash(salt, fixed_of(entry)),
         }
         issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest}
         if receipt.supersedes is not None:

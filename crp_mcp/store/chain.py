@@ -120,8 +120,11 @@ def all_receipts(db: sqlite3.Connection, up_to: int) -> Iterator[StoredReceipt]:
         last = rows[-1][0]
 
 
-def snapshot(db: sqlite3.Connection) -> Snapshot:
-    """Return how far everything goes at one moment: a statement reads one state of the file."""
+def snapshot(db: sqlite3.Connection) -> Snapshot | None:
+    """Return how far everything goes at one moment: a statement reads one state of the file.
+
+    None where somebody removed the row that is kept of it.
+    """
     row = db.execute(
         "SELECT coalesce((SELECT max(seq) FROM record), 0), "
         "coalesce((SELECT hash FROM record ORDER BY seq DESC LIMIT 1), ''), "
@@ -129,7 +132,7 @@ def snapshot(db: sqlite3.Connection) -> Snapshot:
         "coalesce((SELECT max(id) FROM receipt), 0), coalesce((SELECT max(id) FROM tombstone), 0) "
         "FROM tally WHERE id = 0"
     ).fetchone()
-    return Snapshot(Head(row[0], row[1]), Head(row[2], row[3]), row[4], row[5])
+    return None if row is None else Snapshot(Head(row[0], row[1]), Head(row[2], row[3]), row[4], row[5])
 
 
 def add_checkpoint(db: sqlite3.Connection, seq: int, body: bytes, at: float) -> None:

@@ -44,7 +44,7 @@ _INSERT = (
 )
 
 
-def _encode(value: Mapping[str, Any]) -> str:
+def encode(value: Mapping[str, Any] | Sequence[object]) -> str:
     """Return JSON text. Integers of any size and lone surrogates, which orjson refuses, are written by json (ASCII)."""
     try:
         return orjson.dumps(value).decode()
@@ -69,8 +69,8 @@ def insert_entry(
         int(entry.partial), entry.rows, entry.rows_total, entry.payload_bytes, stored_bytes, entry.raw_token_count,
         sent_tokens, entry.turn_id, entry.tool_name, entry.server, entry.label, entry.form, entry.scratch_id,
         entry.stream_id, entry.supersedes, entry.provenance_hash, entry.receipt, draft.salt, draft.call_hash,
-        _encode(entry.tool_call_args), entry.summary,
-        None if entry.structured is None else _encode(entry.structured),
+        encode(entry.tool_call_args), entry.summary,
+        None if entry.structured is None else encode(entry.structured),
     )  # fmt: skip
     db.execute(_INSERT, row)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from crp_mcp.core.model import Entry, Scope
-from crp_mcp.errors import BadRequest
+from crp_mcp.errors import BadRequest, StoreError
 from crp_mcp.proof.chain import Head, Record
 from crp_mcp.store import chain, connection, entries, erase, ids, mutate, numbers, place, scopes, scrub, upkeep, uploads
 from crp_mcp.store.faults import named
@@ -55,7 +55,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, busy_seconds: float, clock: Callable[[], float]) -> None:
         self.path = path
-        self._busy_seconds = busy_seconds
+        self.busy_seconds = busy_seconds
         self._clock = clock
         self._connections = connection.Connections(path, busy_seconds)
         self._valve = upkeep.Valve(path)
@@ -262,7 +262,10 @@ class SqliteStore:
     def snapshot(self) -> Snapshot:
         """Return how far the proofs go at this moment."""
         with self._read() as db:
-            return chain.snapshot(db)
+            found = chain.snapshot(db)
+        if found is None:
+            raise StoreError(f"store {self.path}: damaged, its totals are missing: `crp-mcp audit verify` tells more")
+        return found
 
     def all_receipts(self, up_to: int) -> Iterator[StoredReceipt]:
         """Yield every receipt up to a snapshot's."""
@@ -270,7 +273,7 @@ class SqliteStore:
             yield from chain.all_receipts(db, up_to)
 
     def ask(self, question: Callable[..., T], *arguments: object) -> T:
-        """Put one of the questions of `erase` to the file: `ask(erase.built_on, scope, item)`."""
+        """Put a question to the file: `ask(descent.built_on, scope, item)`."""
         with self._read() as db:
             return question(db, *arguments)
 
@@ -329,7 +332,7 @@ class SqliteStore:
             yield self._connections.get()
 
     def _write(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connection.write(self._connections.get(), self.path, self._busy_seconds)
+        return connection.write(self._connections.get(), self.path, self.busy_seconds)
 
     def _relieve(self, db: sqlite3.Connection, payload_bytes: int) -> None:
         with named(self.path):

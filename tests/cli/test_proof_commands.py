@@ -96,7 +96,9 @@ def test_a_tail_cut_with_the_stores_own_head_is_found_by_a_checkpoint_kept_elsew
         "DELETE FROM checkpoint",
         "DELETE FROM leaf",
         "DELETE FROM receipt WHERE id > 1",
+        "DELETE FROM payload WHERE id NOT IN (SELECT payload_id FROM entry ORDER BY seq LIMIT 1)",
         "DELETE FROM entry WHERE seq > (SELECT min(seq) FROM entry)",
+        "DELETE FROM derivation",
         "UPDATE tally SET head_seq = 2, head_hash = (SELECT hash FROM record WHERE seq = 2) WHERE id = 0",
     )
     assert verdict(store, check=0)["verdict"] == "VALID"

@@ -22,7 +22,8 @@ from crp_mcp.relay.choosing import Selection
 from crp_mcp.relay.erasure import Report
 from crp_mcp.relay.service import Job
 from crp_mcp.relay.using import Ask
-from crp_mcp.store import Stub, erase
+from crp_mcp.store import Stub
+from crp_mcp.store.stones import tombstones
 from tests.relay.support import Bench, dump, order_rows, text_result, texts
 
 NEEDLE = "Zorblatt Quux 90417"
@@ -54,7 +55,7 @@ def query(at: Bench, sql: str) -> str:
 
 def assert_sound(at: Bench) -> None:
     audit = at.engine.auditor.verify()
-    assert (audit.verdict, audit.faults) == (Verdict.VALID, ())
+    assert (audit.faults, audit.verdict) == ((), Verdict.VALID)
 
 
 @contextmanager
@@ -107,7 +108,7 @@ def test_what_was_made_from_it_is_made_anew_from_the_rest(at: Bench) -> None:
     assert "Zorblatt" not in texts(at.tool("scratch_get", scratch_id=report.rebuilt[counted], view="rows"))[1]
     stones = {
         verify_tombstone(body, keys=at.engine.keyring.own, verify_signature=at.engine.keyring.verify).item_digest
-        for body in at.engine.store.ask(erase.tombstones)
+        for body in at.engine.store.ask(tombstones)
     }
     before, after = receipt_of(at, old.receipt), receipt_of(at, new.receipt)
     assert before.items
