@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from crp_mcp.relay.ports import RelayPort
 
     from .reaper import Reaper
+    from .shared import SharedServers
     from .spec import ServerSpec
     from .spool import Spool
     from .upstream import Upstream
@@ -63,13 +64,14 @@ class Hub:
         reaper: Reaper,
         to_host: Callable[[tuple[Piece, ...]], None],
         on_queued: Callable[[], None] = lambda: None,
+        shared: SharedServers | None = None,
     ) -> None:
         self.proxy = proxy
         self.inbound: Mapping[str, str] = {}
         """Headers of the request that came last from a host that is reached over HTTP."""
         self._specs = specs
         self._relay = relay
-        self._means = Means(reaper, spool, lambda: self.inbound)
+        self._means = Means(reaper, spool, lambda: self.inbound, shared)
         self._on_queued = on_queued
         self._side = RelaySide(relay, self._settled, self._refused)
         self._connections: dict[str, Upstream] = {}
@@ -253,6 +255,10 @@ class Hub:
         assert isinstance(span.source, SpoolFile)
         try:
             message = await asyncio.to_thread(load, command.frame, span.source)
+            if isinstance(message, Frame) and command.frame.id not in (None, message.id):
+                from crp_mcp.core.wire.sharing import Renamed  # it came over a shared connection, under another id
+
+                message = Renamed(message, command.frame.id)
         except OSError as error:
             message = Malformed(-32603, str(error), (command.frame.id or b"null",), True)
         self._server_sent(command.server, message)

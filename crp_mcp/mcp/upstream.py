@@ -16,6 +16,8 @@ from .spool import Spool
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from .shared import SharedServers
+
 
 class Upstream(Protocol):
     """Sends messages to a server in order; what comes from it, and its end, is reported by callbacks."""
@@ -54,6 +56,8 @@ class Means(NamedTuple):
     spool: Spool
     inbound: Callable[[], Mapping[str, str]] = dict
     """The headers of the HTTP request being served, for credentials that are handed on. Names in lower case."""
+    shared: SharedServers | None = None
+    """Where servers that are marked so are found; None: this is the only host."""
 
 
 def open_upstream(
@@ -71,6 +75,8 @@ def open_upstream(
     Raises:
         UpstreamError: it cannot be started; the text completes "The MCP server X …".
     """
+    if spec.shared and means.shared is not None:
+        return means.shared.join(spec, events)
     if isinstance(spec, RemoteSpec):
         from .remote.connection import RemoteConnection  # most have no remote server
 
