@@ -86,7 +86,7 @@ class Using:
     turns: Turns
     buffer: Buffer
     tool_policy: Callable[[Entry], ToolPolicy]
-    _known: dict[str, Candidate] = field(default_factory=dict, init=False)
+    _known: dict[tuple[str, str, str], Candidate] = field(default_factory=dict, init=False)
 
     # -- finding ---------------------------------------------------------------------------------------------------
 
@@ -110,12 +110,14 @@ class Using:
         older = [entry for entry in pinned if entry.scratch_id not in shown]
         entries = [*reversed(older), *reversed(recent)]
         said = self._said(scope)
-        found = [self._candidate(entry, said) for entry in entries if entry.origin == "capture"]
-        self._known = {one.id: one for one in found}  # nothing is remembered of what is gone
+        captured = [entry for entry in entries if entry.origin == "capture"]
+        found = [self._candidate(entry, said) for entry in captured]
+        # Nothing is remembered of what is gone, and ids are counted anew for every tenant.
+        self._known = {_key(entry): one for entry, one in zip(captured, found, strict=True)}
         return found
 
     def _candidate(self, entry: Entry, said: Mapping[int, str]) -> Candidate:
-        known = self._known.get(entry.scratch_id)
+        known = self._known.get(_key(entry))
         if known is None:
             whole = self.store.get(entry.scope, entry.scratch_id)
             structured = whole.structured if isinstance(whole, Entry) else None
@@ -262,6 +264,10 @@ class Using:
         self.store.append(
             lambda head: self.sealer.note(head, ask.scope, event, said, now, ask.turn), lambda db: None, ask.scope
         )
+
+
+def _key(entry: Entry) -> tuple[str, str, str]:
+    return entry.scope.tenant, entry.scope.project, entry.scratch_id
 
 
 def _resolved(reference: str, found: Resolution) -> str:

@@ -222,6 +222,22 @@ def test_an_answer_says_how_fresh_its_results_are_and_what_they_saved(at: Bench)
     assert set(nothing["_meta"]["dev.crp/headers"]) == {"CRP-Context-Scratch-Entries"}
 
 
+def test_a_call_depends_on_the_result_its_value_came_from(at: Bench) -> None:
+    """Walked in both directions and told at depth 2; also by an id; never from another conversation's results."""
+    listing = at.capture(text_result(json.dumps([{"order": "ORD-20417", "total": 12}])), tool="list_orders")
+    at.capture(text_result(json.dumps([{"order": "ORD-11111"}])), tool="list_other")
+    asked = at.capture(text_result('{"ok": true}'), tool="get_order", arguments={"order": "ORD-20417"})
+    byid = at.capture(text_result('{"sum": 3}'), tool="add", arguments={"of": listing.entry.scratch_id})
+    one, two, three = (f"uko-tool:entry/{made.entry.scratch_id}" for made in (listing, asked, byid))
+    made = ask(at, focus=[two], breadth=1, depth=2)
+    assert set(nodes(made)) == {one, two}
+    assert f"depends on: {listing.entry.scratch_id}" in texts(made)[1]
+    assert set(nodes(ask(at, focus=[one], breadth=1))) == {one, two, three}
+    at.conversation = "another"
+    other = at.capture(text_result("{}"), tool="get_order", arguments={"order": "ORD-20417"})
+    assert nodes(ask(at, focus=[other.entry.scratch_id], breadth=2)) == [f"uko-tool:entry/{other.entry.scratch_id}"]
+
+
 def test_stale_results_carry_their_note_and_realtime_ones_only_a_call_for_fresh_data(at: Bench) -> None:
     """A stale entry is never given without its note; a stale reading is not given at all."""
     at.capture(text_result(json.dumps(order_rows(900))), policy={"ttl": 60})

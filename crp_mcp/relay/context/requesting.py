@@ -26,6 +26,7 @@ from crp_mcp.workspace.corpus import Workspace, open_workspace
 from . import stored
 from .cursors import CursorError, cursor_of, read_cursor
 from .joined import Joined
+from .links import Links
 from .tiers import OWN_LABEL, Tiers, Words
 
 OWN_RETENTION = 30 * DAY
@@ -59,6 +60,7 @@ class Requester:
     random_bytes: Callable[[int], bytes]
     roots: Sequence[Path] = ()
     _words: Words = field(default_factory=dict, init=False)
+    _links: Links | None = field(default=None, init=False)
     _workspace: Workspace | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     """One request at a time: the index and the words kept between requests are shared."""
@@ -106,7 +108,9 @@ class Requester:
 
     def corpus(self, ask: Ask, request: ContextRequest) -> Joined:
         """The snapshot a request is answered from."""
-        tiers = Tiers(self.store, self.reader, self.using, self.counter, ask, self.now(), self._words)
+        if self._links is None:
+            self._links = Links(self.store)
+        tiers = Tiers(self.store, self.reader, self.using, self.counter, ask, self.now(), self._words, self._links)
         tiers.load(past=request.temporal in (TemporalScope.HISTORICAL, TemporalScope.ALL) or request.as_of is not None)
         return Joined(tiers, self.workspace())
 

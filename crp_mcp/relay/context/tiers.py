@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from crp_mcp.core.assemble.bm25 import Bm25
 from crp_mcp.core.assemble.corpus import CONVERSATION, EPHEMERAL, PERSISTENT, About, Ranked
@@ -22,6 +25,7 @@ from crp_mcp.store import Filters, SqliteStore, Stub, changes, facts, history, t
 from crp_mcp.store.ids import number_of
 
 from . import stored
+from .links import Links
 
 ENTRIES_MOST = 300
 """The newest entries of the conversation that words are looked up in; pins, and what is named, come on top."""
@@ -31,15 +35,20 @@ PAST_MOST = 100
 OPENING = 2_048
 """Bytes of a payload that words are looked up in, beside its summary."""
 BACKEND = "store"
+_ID = re.compile(r"scratch_\w+", re.ASCII)
 OWN_LABEL = "INTERNAL"
 """The least label of what has none of its own: that of a tool nobody declared."""
 
-Words = dict[str, Counts[str]]
+Words = dict[tuple[str, ...], Counts[str]]
+"""By tenant, project, URI and name: URIs are counted anew for every tenant, names are given later."""
 
 
 @dataclass(slots=True)
 class Tiers:
-    """Entries, turns and facts as `asks` may see them. Implements `Corpus`; `known` keeps words between requests."""
+    """Entries, turns and facts as `asks` may see them. Implements `Corpus`.
+
+    `known` keeps words between requests, `links` what calls took out of earlier results.
+    """
 
     store: SqliteStore
     reader: Reader
@@ -47,12 +56,14 @@ class Tiers:
     counter: Callable[[], Counter]
     asks: Ask
     now: float
-    known: Words = field(default_factory=dict)
+    known: Words
+    links: Links
     items: dict[str, Entry | Stub | Turn | Fact] = field(default_factory=dict)
     _index: Bm25 = field(default_factory=Bm25)
     _order: list[str] = field(default_factory=list)
     _past: list[str] = field(default_factory=list)
-    _excluded: dict[str, str] = field(default_factory=dict)
+    _sources: Mapping[str, Sequence[str]] | None = None
+    _used: set[tuple[str, ...]] = field(default_factory=set)
 
     backends = frozenset((BACKEND,))
 
@@ -72,7 +83,7 @@ class Tiers:
                 self._keep(node.uri, turn, f"{node.title}\n{node.body}")
         if past:
             self._load_past()
-        for gone in self.known.keys() - self.items.keys():
+        for gone in self.known.keys() - self._used:
             del self.known[gone]
 
     def _load_past(self) -> None:
@@ -123,9 +134,14 @@ class Tiers:
             self._keep(uri, entry, None)
 
     def _keep(self, uri: str, item: Entry | Stub | Turn | Fact, text: str | None) -> None:
-        words = self.known.get(uri)
-        if words is None or not isinstance(item, Entry):
-            words = self.known[uri] = count_terms([self._text(item) if isinstance(item, Entry) else text or ""])
+        if isinstance(item, Entry):
+            key = (item.scope.tenant, item.scope.project, uri, item.name or "")
+            self._used.add(key)
+            words = self.known.get(key)
+            if words is None:
+                words = self.known[key] = count_terms([self._text(item)])
+        else:
+            words = count_terms([text or ""])
         self.items[uri] = item
         self._index.add(words)
         self._order.append(uri)
@@ -184,7 +200,9 @@ class Tiers:
         found: list[tuple[str, str]] = []
         if isinstance(item, Entry):
             found += [("derivedFrom", stored.entry_uri(one)) for one in derived_from(item)]
-            found += [("dependsOn", stored.entry_uri(one)) for one in self._named_in(item)]
+            depends = self._depends()
+            found += [("dependsOn", stored.entry_uri(one)) for one in depends.get(item.scratch_id, ())]
+            found += [("usedBy", stored.entry_uri(one)) for one in depends if item.scratch_id in depends[one]]
             revisions = self.store.ask(changes.revisions, item.scope, item.scratch_id)
             found += [("isRevisionOf", stored.entry_uri(one.scratch_id)) for one in revisions]
             for other, what in self.items.items():
@@ -199,11 +217,19 @@ class Tiers:
             found.append(("derivedFrom", stored.entry_uri(item.source)))
         return [(relation, other) for relation, other in found if other in self.items]
 
-    def _named_in(self, entry: Entry) -> list[str]:
-        """Earlier results whose id stands in a call's arguments."""
-        text = stored.arguments_text(entry)
-        ids = [one.scratch_id for one in self.items.values() if isinstance(one, Entry)]
-        return [one for one in ids if one in text and one != entry.scratch_id]
+    def _depends(self) -> Mapping[str, Sequence[str]]:
+        """For each entry the earlier ones whose id, or a value out of which, stands in its call's arguments."""
+        if self._sources is None:
+            entries = [one for one in self.items.values() if isinstance(one, Entry)]
+            carried = self.links.of(entries, [one for one in self.items.values() if isinstance(one, Turn)])
+            ids = {one.scratch_id for one in entries}
+            named = {one.scratch_id: ids_in(one) & ids - {one.scratch_id} for one in entries}
+            self._sources = {
+                one: list(dict.fromkeys((*sorted(its), *carried.get(one, ()))))
+                for one, its in named.items()
+                if its or one in carried
+            }
+        return self._sources
 
     def about(self, uri: str) -> About | None:
         item = self.items.get(uri)
@@ -247,9 +273,11 @@ class Tiers:
         whole = self.store.get(entry.scope, entry.scratch_id)
         if not isinstance(whole, Entry):
             return None
-        said = [("arguments", [stored.arguments_text(whole)] if whole.tool_call_args else [])]
+        said: list[tuple[str, Sequence[str]]] = []
+        said.append(("arguments", [stored.arguments_text(whole)] if whole.tool_call_args else []))
         said.append(("used in turns", [str(turn) for turn in whole.referenced_by]))
         said.append(("derived from", derived_from(whole)))
+        said.append(("depends on", self._depends().get(whole.scratch_id, ())))
         said.append(("supersedes", [whole.supersedes] if whole.supersedes else []))
         if self._use(whole) is Use.EXCLUDE:
             return stored.entry_node(whole, None, "", []).at_most(0)
@@ -269,6 +297,13 @@ class Tiers:
         if not isinstance(item, Entry) or is_current(item, self.now):
             return ""
         return needed(item, self.now) if self._use(item) is Use.EXCLUDE else warning(item, self.now)
+
+
+def ids_in(entry: Entry) -> set[str]:
+    """The ids that stand in a call's arguments; a query's own are what it is derived from."""
+    if entry.origin != "capture":
+        return set()
+    return set(_ID.findall(orjson.dumps(dict(entry.tool_call_args), default=str).decode()))
 
 
 def derived_from(entry: Entry) -> list[str]:
