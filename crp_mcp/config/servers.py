@@ -17,6 +17,7 @@ from crp_mcp.errors import BadRequest, ConfigError
 
 from .expand import Expander, folders_of, read_env_file
 from .fields import Field, unknown_key
+from .http import HttpConfig, read_http
 from .jsonc import decode, parse_jsonc
 from .remote import OAuthConfig, read_remote
 
@@ -28,7 +29,7 @@ ERAS = {
     "modern": "2026-07-28",
 }
 OWN_SECTION = "crp"
-_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget", "roots", "window")
+_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget", "roots", "window", "http")
 _BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
 _LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers", "headersFile", "auth")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
@@ -90,6 +91,8 @@ class ServerConfig:
     """Names of our own variables the child gets too; a `*` at the end takes all that begin so (`true` is `*`)."""
     shared: bool = False
     disabled: bool = False
+    file: str = ""
+    """The config file it stands in."""
 
     def stdio(self) -> tuple[str, tuple[str, ...]]:
         """Command and arguments to start. Raises ConfigError for a server that is reached over HTTP."""
@@ -115,6 +118,8 @@ class Config:
     """Folders whose files a context request may read; None: the host's project."""
     window: int | None = None
     """Tokens of the model's context window."""
+    http: HttpConfig | None = None
+    """Who may come in over HTTP; None: nothing is said of it."""
     warnings: tuple[str, ...] = ()
     """Sentences for a person: what was let pass or left out, and why."""
 
@@ -155,6 +160,7 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
         budget=_budget(own["budget"]) if "budget" in own else {},
         roots=tuple(one.path_under(path.parent, expander) for one in own["roots"].items()) if "roots" in own else None,
         window=_above_zero(own["window"]) if "window" in own else None,
+        http=read_http(own["http"], path, expander) if "http" in own else None,
         warnings=tuple(warnings),
     )
 
@@ -225,7 +231,7 @@ def _server(entry: Field, name: str, path: Path, expander: Expander, warnings: l
             warnings.append(f"{entry.place()}: server {name!r} starts crp-mcp itself, so it is left out here")
             return None
         launch["command"], launch["args"] = inner
-    return ServerConfig(name, **launch, **_ways(keys, name))
+    return ServerConfig(name, **launch, **_ways(keys, name), file=str(path))
 
 
 def _check_keys(entry: Field, warnings: list[str]) -> None:

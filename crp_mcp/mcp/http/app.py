@@ -1,0 +1,287 @@
+"""The ASGI application: paths, guards, admission, and which protocol version a request speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from crp_mcp.core.safety import POLICY_KEY, with_header
+from crp_mcp.core.wire.answers import dump, with_member
+from crp_mcp.core.wire.eras import ENVELOPE_VERSION, HANDSHAKE_VERSIONS
+from crp_mcp.core.wire.frame import Frame, Malformed, parse_line
+from crp_mcp.errors import BadRequest, Refused
+from crp_mcp.log import log
+
+from .admission import Admission
+from .answers import Answers
+from .handshake import GET, Handshake
+from .headers import VERSION
+from .metrics import CONTENT_TYPE
+from .modern import LISTEN, Modern
+from .request import Refusal, Request, is_json
+from .stream import Gone
+
+if TYPE_CHECKING:
+    from .auth import Authenticator
+    from .guard import Names
+    from .site import Principal, Site
+
+PATH = "/mcp"
+POLICY = "crp-safety-policy"
+SWEEP_SECONDS = 5.0
+KNOWN = frozenset(
+    [
+        "initialize",
+        "ping",
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "completion/complete",
+        "logging/setLevel",
+        "subscriptions/listen",
+        "notifications/initialized",
+        "notifications/cancelled",
+    ]
+)
+"""Methods that may be named in the log: the rest is whatever a client makes up."""
+
+
+class App:
+    """See the module's first line. `names`: which `Host` and `Origin` are taken."""
+
+    def __init__(self, site: Site, authenticator: Authenticator, names: Names, answers: Answers, *, open_to_all: bool):
+        self._site = site
+        self._authenticator = authenticator
+        self._names = names
+        self._open = open_to_all
+        self._admission = Admission(site.limits, site.metrics)
+        self.handshake = Handshake(site, answers)
+        self.modern = Modern(site, answers)
+        self.draining = False
+        self._active = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._sweeper = asyncio.ensure_future(self._sweep())
+        self._gauges()
+
+    def _gauges(self) -> None:
+        gauges = self._site.metrics.gauges
+        gauges["http_requests_in_flight"] = ("Requests being answered", lambda: self._admission.all["request"])
+        gauges["http_streams_open"] = ("Streams that stay open", lambda: self._admission.all["stream"])
+        gauges["sessions_open"] = ("Sessions of handshake clients", lambda: len(self.handshake.sessions))
+        gauges["conversations_open"] = (
+            "Conversations of clients without a session",
+            lambda: len(self.modern.channels()),
+        )
+        gauges["tenants_open"] = ("Tenants whose worker may run", lambda: self._site.tenancy.open_count)
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive, send)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._active += 1
+        self._idle.clear()
+        try:
+            await self._serve(request)
+        except Refusal as refusal:
+            if not request.status:
+                await self._refuse(request, refusal)
+        except Gone:
+            log("debug", "client_left", path=_shown(request.path))
+        finally:
+            self._active -= 1
+            if not self._active:
+                self._idle.set()
+            self._note(request, loop.time() - began)
+
+    async def _refuse(self, request: Request, refusal: Refusal) -> None:
+        try:
+            await request.refuse(refusal)
+        except Gone:
+            log("debug", "client_left", path=_shown(request.path))
+
+    def _note(self, request: Request, seconds: float) -> None:
+        method = request.method if request.method in ("GET", "POST", "DELETE", "OPTIONS", "HEAD") else "other"
+        self._site.metrics.done(method, request.status, seconds, request.sent)
+        log(
+            "info",
+            "http",
+            method=method,
+            path=_shown(request.path),
+            rpc=request.rpc,
+            status=request.status,
+            ms=round(seconds * 1000, 1),
+            sent=request.sent,
+            tenant=request.tenant,
+        )
+
+    # -- one request ---------------------------------------------------------------------------------------------
+
+    async def _serve(self, request: Request) -> None:
+        host = request.headers.get("host")
+        if not self._names.host(host) or len(request.all("host")) > 1:
+            raise Refusal(421, "This host name is not served here; see `crp.http.hosts` in the configuration.")
+        origin = request.headers.get("origin")
+        if not self._names.origin(origin, host):
+            raise Refusal(403, "Web pages of this origin may not come here; see `crp.http.origins`.")
+        if origin is not None:
+            request.extra += [("access-control-allow-origin", origin), ("vary", "origin"), *_EXPOSED]
+        if request.path == "/healthz":
+            await self._health(request)
+            return
+        if self.draining:
+            raise Refusal(503, "The server is ending.", headers={"retry-after": "5", "connection": "close"})
+        if request.path == PATH and request.method == "OPTIONS":
+            await request.answer(204, headers=_PREFLIGHT)
+        elif request.path == PATH:
+            await self._mcp(request)
+        elif request.path == "/metrics":
+            await self._metrics(request)
+        else:
+            raise Refusal(404, f"Nothing is here; MCP is spoken at {PATH}.")
+
+    async def _health(self, request: Request) -> None:
+        _only(request, "GET", "HEAD")
+        problem = self._site.tenancy.health()
+        ready = not (problem or self.draining)
+        state = {"status": "ending" if self.draining else "ok" if ready else "failing", "store": problem or "ok"}
+        await request.answer(200 if ready else 503, dump(state))
+
+    async def _metrics(self, request: Request) -> None:
+        _only(request, "GET", "HEAD")
+        if not self._open:
+            await self._authenticator.check(request.headers)
+        await request.answer(200, self._site.metrics.text().encode(), CONTENT_TYPE)
+
+    async def _mcp(self, request: Request) -> None:
+        _only(request, "GET", "POST", "DELETE")
+        principal = await self._authenticator.check(request.headers)
+        request.tenant = principal.tenant
+        version = request.headers.get(VERSION)
+        if request.method == "POST":
+            await self._post(request, principal, version)
+            return
+        if version is not None and version not in HANDSHAKE_VERSIONS:
+            raise Refusal(405, "In this protocol version there is only POST.", headers={"allow": "POST"})
+        if request.method == "DELETE":
+            await self.handshake.delete(request, principal)
+            return
+        with self._admission.slot(principal.tenant, "stream"):
+            await self.handshake.get(request, principal)
+
+    async def _post(self, request: Request, principal: Principal, version: str | None) -> None:
+        if not is_json(request):
+            raise Refusal(415, "The body must be application/json.")
+        with self._admission.slot(principal.tenant) as slot:
+            body = await request.body(self._site.limits.body_bytes)
+            self._site.metrics.received += len(body)
+            frame = _frame(body, request.all(POLICY))
+            request.rpc = frame.method if frame.method in KNOWN else "other" if frame.method else "answer"
+            if frame.method == LISTEN:
+                slot.stay_open()
+            if _is_modern(frame, version):
+                await self.modern.post(request, principal, frame)
+            else:
+                await self.handshake.post(request, principal, frame)
+
+    # -- time, and the end ---------------------------------------------------------------------------------------
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.handshake.sweep(loop.time())
+            self.modern.sweep(loop.time())
+            await self._site.tenancy.sweep()
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new, and wait for what is under way, but not longer than that."""
+        self.draining = True
+        self.modern.end_listening()
+        for session in self.handshake.sessions.values():
+            session.streams[GET].close()
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            log("warning", "drain_cut_short", requests=self._active)
+
+    async def close(self) -> None:
+        """End all servers, workers and responses."""
+        self.draining = True
+        self._sweeper.cancel()
+        await asyncio.gather(self.handshake.close(), self.modern.close())
+        await self._site.tenancy.close()
+
+
+_EXPOSED = (("access-control-expose-headers", "mcp-session-id, www-authenticate"),)
+_PREFLIGHT = (
+    ("access-control-allow-methods", "GET, POST, DELETE"),
+    (
+        "access-control-allow-headers",
+        "authorization, content-type, accept, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, "
+        "mcp-name, crp-safety-policy",
+    ),
+    ("access-control-max-age", "600"),
+)
+
+
+def _only(request: Request, *methods: str) -> None:
+    if request.method not in methods:
+        raise Refusal(405, f"Only {', '.join(methods)} are understood here.", headers={"allow": ", ".join(methods)})
+
+
+def _shown(path: str) -> str:
+    """A path for the log: those that mean something here."""
+    return path if path in (PATH, "/healthz", "/metrics") or path.startswith("/.well-known/oauth") else "other"
+
+
+def _frame(body: bytes, policies: list[str]) -> Frame:
+    """The one message of a body. Raises Refusal. Line ends between tokens become spaces: servers read lines."""
+    message = parse_line(body.replace(b"\r", b" ").replace(b"\n", b" "))
+    if isinstance(message, list):
+        raise Refusal(400, "The body must be one message; batches are not taken.")
+    if isinstance(message, Malformed):
+        raise Refusal(400, message.reason, code=message.code, ident=message.ids[0] if message.ids else b"null")
+    return _with_policy(message, policies) if policies and message.method and message.id else message
+
+
+def _with_policy(frame: Frame, policies: list[str]) -> Frame:
+    """The request with what its `CRP-Safety-Policy` headers ask for in its `_meta`, as a host over stdio says it."""
+    raw = frame.part("_meta") or b"{}"
+    try:
+        meta = with_header(json.loads(raw), *policies)
+    except (BadRequest, Refused) as error:
+        raise Refusal(400, str(error), code=-32602, ident=frame.id or b"null") from None
+    except (ValueError, RecursionError, TypeError):
+        return frame
+    fresh = with_member(raw, POLICY_KEY, dump(meta[POLICY_KEY]))
+    params = frame.top_piece("params")
+    if params is None:
+        end = frame.size - 1
+        edits = [(end, end, b',"params":{"_meta":%b}' % fresh)]
+    else:
+        edits = [(*frame.top["params"], with_member(params, "_meta", fresh))] if isinstance(params, bytes) else []
+    source = b"".join(piece for piece in frame.forward(edits) if isinstance(piece, bytes))
+    again = parse_line(source)
+    return again if isinstance(again, Frame) else frame
+
+
+def _is_modern(frame: Frame, version: str | None) -> bool:
+    """The header decides where there is one; without it, a request that carries the envelope is one that lacks it."""
+    if version is not None:
+        return version not in HANDSHAKE_VERSIONS
+    if frame.method in (None, "initialize"):
+        return False
+    meta = frame.part("_meta")
+    return frame.method == "server/discover" or (meta is not None and ENVELOPE_VERSION in meta)
