@@ -190,6 +190,7 @@ class Engine:
             header.get("refreshed") or {},
             frozenset(header.get("servers") or ()),
             window_of(meta),
+            tuple(map(str, header.get("roots") or ())) if self.settings.host_roots else (),
         )
 
     def _turn(self, scope: Scope, meta: Mapping[str, Any]) -> int:

@@ -42,6 +42,7 @@ class Port:
         self._problem: str | None = None
         self._calls: Calls | None = None
         self._audits = _audits(settings.policy)
+        self._roots: tuple[str, ...] = ()
         self._worker: WorkerClient | None = None
 
     async def close(self) -> None:
@@ -63,6 +64,13 @@ class Port:
 
     def own_tools(self) -> list[dict[str, Any]]:
         return [dict(tool) for tool in OWN_TOOLS] if self._tools else []
+
+    def wants_roots(self) -> bool:
+        # Only over stdio, where the host runs on this machine as this user: what others name is no folder of theirs.
+        return self._tools and self._settings.host_roots
+
+    def learn_roots(self, uris: tuple[str, ...]) -> None:
+        self._roots = uris
 
     def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
         if self._registry is None:
@@ -146,6 +154,7 @@ class Port:
     async def call_tool(self, name: str, arguments: object, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
         header = {"op": "tool", "name": name, "arguments": arguments, "meta": own_meta(meta)}
         header["servers"] = sorted(self._calls.servers()) if self._calls is not None else []
+        header["roots"] = list(self._roots)
         try:
             result = await self._refreshing(header, meta, modern)
         except CrpError as error:

@@ -36,6 +36,8 @@ class Settings:
     """Most bytes and entries of the store, and of one conversation; None: the usual ones."""
     roots: tuple[str, ...] = ()
     """Folders whose files `request_context` may read."""
+    host_roots: bool = False
+    """Whether the folders the host says it works in count as well: one on this machine, and nobody named `roots`."""
     window: int | None = None
     """Tokens of the model's context window, where it is known."""
     conversation: str | None = None
@@ -103,6 +105,7 @@ def load_settings(
     window: int | None = None,
     env: Mapping[str, str] | None = None,
     host: bool = True,
+    host_roots: bool = False,
 ) -> Settings:
     """Settings of this process: the command line, then the config file, then the environment, then the usual places.
 
@@ -111,7 +114,7 @@ def load_settings(
     from crp_mcp.config import registry_paths
     from crp_mcp.store.place import default_folder
 
-    from .context import context_roots
+    from .context import ROOTS_KEY, context_roots
     from .host import host_key, project_folder, read_ancestors
 
     env = os.environ if env is None else env
@@ -124,6 +127,7 @@ def load_settings(
         registry=tuple(map(str, registry_paths(env, named))),
         project=project,
         roots=context_roots(env, project) if roots is None else tuple(str(root.resolve()) for root in roots),
+        host_roots=host_roots and roots is None and ROOTS_KEY not in env,
         window=window,
         host_key=host_key(read_ancestors()) if host else "",
         clearance=(*clearance, *(_clearance(env) if host else ())),

@@ -103,6 +103,7 @@ def _settings(options: argparse.Namespace, config: Config | None) -> Settings:
         budget=budget_of(config.budget) if config and config.budget else None,
         roots=config.roots if config else None,
         window=config.window if config else None,
+        host_roots=True,
     )
 
 

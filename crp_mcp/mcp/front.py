@@ -166,6 +166,7 @@ def own_side(relay: RelayPort) -> OwnSide:
         {"name": "crp-mcp", "version": __version__},
         relay.accepts,
         relay.consults,
+        relay.learn_roots if relay.wants_roots() else None,
     )
 
 

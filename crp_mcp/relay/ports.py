@@ -74,6 +74,12 @@ class RelayPort(Protocol):
     def own_tools(self) -> list[dict[str, Any]]:
         """Definitions of our own tools as `tools/list` gives them; [] where they are switched off."""
 
+    def wants_roots(self) -> bool:
+        """Whether the folders the host works in matter: it is asked for its roots then."""
+
+    def learn_roots(self, uris: tuple[str, ...]) -> None:
+        """The URIs of the host's roots, whenever they are learnt."""
+
     def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
         """What the registry says of a tool. The name is the one its server uses."""
 

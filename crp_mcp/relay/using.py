@@ -56,6 +56,8 @@ class Ask:
     servers: frozenset[str] = frozenset()
     window: int | None = None
     """Tokens of the model's context window, where whoever asks said so."""
+    roots: tuple[str, ...] = ()
+    """URIs of the folders that the host works in."""
 
 
 @dataclass(frozen=True, slots=True)

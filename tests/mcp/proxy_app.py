@@ -35,6 +35,12 @@ class NullRelay:
 
         return ToolPolicy(passthrough=self._replace is None or tool in self._passthrough)
 
+    def wants_roots(self) -> bool:
+        return False
+
+    def learn_roots(self, uris: tuple[str, ...]) -> None:
+        raise NotImplementedError("roots are not asked for here")
+
     def accepts(self, server: str, tool: str, definition: object) -> bool:
         return False
 

@@ -156,3 +156,5 @@ class OwnSide(NamedTuple):
     """Whether stored values may stand in the arguments of this server's tool."""
     consults: Callable[[str, str, Mapping[str, Any] | None], bool] = lambda server, tool, definition: False
     """Whether our own side must be asked before this server's tool is called."""
+    learn_roots: Callable[[tuple[str, ...]], None] | None = None
+    """Takes the URIs of the host's roots; None: they are never asked for."""

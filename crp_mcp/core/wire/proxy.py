@@ -27,6 +27,7 @@ from .lending import Lending, asks
 from .link import Link
 from .questions import Questions
 from .requests import Done, Outcome, same_id
+from .roots import CHANGED, Roots
 from .scan import members
 
 NOTED = 16
@@ -51,6 +52,7 @@ class Proxy:
         self._noise: dict[str, int] = {}
         self._lending = Lending(self.emit, self.answer, self._send_call)
         self._consulting = Consulting(self.emit, self.answer, self._lend_or_send)
+        self._roots = Roots(self.emit, own)
 
     def emit(self, command: Command) -> None:
         """A command that follows from the event at hand."""
@@ -65,11 +67,12 @@ class Proxy:
 
     def from_host(self, message: Frame | Malformed | list[Frame | Malformed], now: float) -> list[Command]:
         """A message arrived from the host."""
+        self._roots.now = now
         for one in message if isinstance(message, list) else (message,):
             if isinstance(one, Malformed):
                 self._unreadable_from_host(one)
             elif one.method is None:
-                if not self._lending.answered(one):
+                if not self._lending.answered(one) and not self._roots.answered(one):
                     self._questions.answered(one, now)
             elif one.id is None:
                 self._host_notified(one, now)
@@ -83,6 +86,7 @@ class Proxy:
         self._calls[same_id(frame.id)] = call
         if frame.method == "initialize":
             self._lending.greeting = frame.part("capabilities")
+            self._roots.greeted(frame.part("capabilities"))
         try:
             self.route(call, now)
         except (LookupError, TypeError, ValueError) as error:
@@ -98,6 +102,8 @@ class Proxy:
 
     def _host_notified(self, frame: Frame, now: float) -> None:
         if frame.method != "notifications/cancelled":
+            if frame.method == CHANGED:
+                self._roots.changed()
             self.notify_servers(frame, now)
             return
         wanted = frame.part("requestId")
@@ -188,6 +194,7 @@ class Proxy:
 
     def tick(self, now: float) -> list[Command]:
         """Time has passed."""
+        self._roots.tick(now)
         asking = self._questions.asking()
         for name, link in self.links.items():
             link.expire(now, asking=name in asking)
@@ -196,6 +203,7 @@ class Proxy:
     def next_deadline(self) -> float | None:
         """When `tick` is due next; None while nothing waits."""
         deadlines = (link.requests.next_deadline() for link in self.links.values())
+        deadlines.append(self._roots.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def settled(self, key: int, result: bytes | None, now: float) -> list[Command]:
@@ -301,6 +309,13 @@ class Proxy:
 
     def serve(self, call: Call, kind: str, target: str) -> None:
         """Have our own side answer a request."""
+        may_ask = kind == "tool" and not call.modern and self.initialized
+        if not may_ask or not self._roots.hold(target, lambda: self._serve(call, kind, target)):
+            self._serve(call, kind, target)
+
+    def _serve(self, call: Call, kind: str, target: str) -> None:
+        if call.over:
+            return
         call.key = self._next_key(call)
         self.emit(CallOwn(call.key, kind, target, call.frame, call.modern))
 

@@ -109,7 +109,7 @@ class ContextTools:
         reserved = given.whole("reserved_tokens", 0)
         given.done()
         found = self.budgets.of(ask, window, reserved)
-        return answer(found.line(), None, found.to_json())
+        return answer(found.line(), None, {**found.to_json(), "roots": list(map(str, self.requester.folders(ask)))})
 
 
 def parse_request(values: dict[str, Any]) -> ContextRequest:

@@ -22,6 +22,7 @@ from crp_mcp.relay.using import Ask, Using
 from crp_mcp.store import Head, Sealed, SqliteStore, history
 from crp_mcp.workspace.code import code_parsers
 from crp_mcp.workspace.corpus import Workspace, open_workspace
+from crp_mcp.workspace.roots import folders_of, within
 
 from . import stored
 from .cursors import CursorError, cursor_of, read_cursor
@@ -62,6 +63,7 @@ class Requester:
     _words: Words = field(default_factory=dict, init=False)
     _links: Links | None = field(default=None, init=False)
     _workspace: Workspace | None = field(default=None, init=False)
+    _folders: tuple[Path, ...] = field(default=(), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     """One request at a time: the index and the words kept between requests are shared."""
 
@@ -112,15 +114,19 @@ class Requester:
             self._links = Links(self.store)
         tiers = Tiers(self.store, self.reader, self.using, self.counter, ask, self.now(), self._words, self._links)
         tiers.load(past=request.temporal in (TemporalScope.HISTORICAL, TemporalScope.ALL) or request.as_of is not None)
-        return Joined(tiers, self.workspace())
+        return Joined(tiers, self.workspace(ask))
 
-    def workspace(self) -> Workspace | None:
+    def folders(self, ask: Ask) -> tuple[Path, ...]:
+        """The folders whose files a request may read: those of the settings, and those its host works in."""
+        return within(self.roots, folders_of(ask.roots))
+
+    def workspace(self, ask: Ask) -> Workspace | None:
         """The workspace as its files are now; None where no root is allowed. Read on first need."""
-        if self._workspace is None:
-            made = open_workspace(self.roots, code_parsers())
-            if not made.tree.roots:
-                return None
-            self._workspace = made
+        folders = self.folders(ask)
+        if not folders:
+            return None
+        if self._workspace is None or self._folders != folders:
+            self._workspace, self._folders = open_workspace(folders, code_parsers()), folders
         self._workspace.refresh()
         return self._workspace
 
