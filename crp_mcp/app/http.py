@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,8 +15,7 @@ from crp_mcp.mcp.front import core_of
 from crp_mcp.mcp.http.answers import Answers
 from crp_mcp.mcp.http.app import PATH, App
 from crp_mcp.mcp.http.auth import Anyone, Authenticator, Tokens, read_tokens
-from crp_mcp.mcp.http.guard import Names, is_loopback
-from crp_mcp.mcp.http.metrics import Metrics
+from crp_mcp.mcp.http.guard import Names, is_loopback, is_safe
 from crp_mcp.mcp.http.server import bind, run_server
 from crp_mcp.mcp.http.site import Site
 from crp_mcp.mcp.reaper import Reaper
@@ -70,14 +70,15 @@ async def _serve(
     def core(relay: RelayPort) -> Proxy:
         return core_of(specs, relay, in_place)
 
-    site = Site({spec.name: spec for spec in specs}, core, tenants, reaper, limits, Metrics())
-    own = is_loopback(host)
+    site = Site(specs, core, tenants, reaper, limits, time.monotonic)
+    authenticator = authenticator_of(config)
     app = App(
         site,
-        authenticator_of(config),
-        Names(config.hosts, config.origins, own),
+        authenticator,
+        Names(config.hosts, config.origins, is_loopback(host)),
         Answers(owns_uri if tools else lambda uri: False),
         open_to_all=not config.authenticates,
+        metadata=getattr(authenticator, "metadata", None),
     )
     try:
         return await run_server(
@@ -106,6 +107,9 @@ def check(host: str, address: str, specs: Sequence[ServerSpec], config: HttpConf
             f"--http {address}: others can reach this address, and nothing says who may come in. Add "
             "`crp.http.tokens`, `crp.http.token_file` or `crp.http.oauth` to the config file, or listen on 127.0.0.1"
         )
+    for url in (config.oauth.issuer, config.oauth.jwks_url) if config.oauth else ():
+        if url is not None and not is_safe(url):
+            raise ConfigError(f"`crp.http.oauth`: {url} can be changed on the way; it must begin with https://")
     for spec in specs:
         auth = spec.auth if isinstance(spec, RemoteSpec) else None
         if isinstance(auth, PassThrough) and auth.inbound.lower() == "authorization" and config.authenticates:
@@ -120,9 +124,9 @@ def authenticator_of(config: HttpConfig) -> Authenticator:
     if config.oauth is not None:
         if config.tokens or config.token_file:
             raise ConfigError("`crp.http`: give tokens or `oauth`, not both")
-        from crp_mcp.mcp.http.oauth import ResourceServer
+        from crp_mcp.mcp.http.oauth import Keys, ResourceServer
 
-        return ResourceServer(config.oauth, config.public_url)
+        return ResourceServer(config.oauth, PATH, config.public_url, Keys(config.oauth, time.monotonic))
     if config.authenticates:
         return Tokens(config.tokens, config.token_file)
     return Anyone()

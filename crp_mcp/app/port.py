@@ -6,7 +6,7 @@ Light to import: it stands on the way to the first answer.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,27 +28,56 @@ SLOWEST = 1_000_000
 TOOL_SECONDS = 120.0
 BUILD_SECONDS = 600.0
 """The first query of a large result builds its tables; the query itself has a limit of its own."""
+CONVERSATION_KEY = "dev.crp/conversation"
 URIS = ("scratch://", "receipt://")
 INSTRUCTIONS = "Large tool results arrive as summaries with a scratch_id; scratch_get reads the full data."
 
 
-class Port:
-    """Implements `RelayPort` over one worker."""
+class Shared:
+    """What all ports of one store have in common: the worker, and the registry as it is now."""
 
-    def __init__(self, settings: Settings, *, tools: bool = True) -> None:
+    __slots__ = ("problem", "registry", "worker")
+
+    def __init__(self) -> None:
+        self.worker: WorkerClient | None = None
+        self.registry: LiveRegistry | None = None
+        self.problem: str | None = None
+
+
+class Port:
+    """Implements `RelayPort` over one worker, for one host."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        tools: bool = True,
+        shared: Shared | None = None,
+        conversation: Callable[[], str] | None = None,
+    ) -> None:
         self._settings = settings
         self._tools = tools
-        self._registry: LiveRegistry | None = None
-        self._problem: str | None = None
+        self._shared = shared or Shared()
+        self._conversation = conversation
         self._calls: Calls | None = None
         self._audits = _audits(settings.policy)
         self._roots: tuple[str, ...] = ()
-        self._worker: WorkerClient | None = None
+
+    def for_host(self, conversation: Callable[[], str]) -> Port:
+        """A port for one more host, over the same worker. `conversation`: of requests that do not name theirs."""
+        return Port(self._settings, tools=self._tools, shared=self._shared, conversation=conversation)
 
     async def close(self) -> None:
         """End the worker."""
-        if self._worker is not None:
-            await self._worker.close()
+        if self._shared.worker is not None:
+            await self._shared.worker.close()
+
+    def _own_meta(self, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """The members of a request's `_meta` that are about us, the conversation among them where it is known here."""
+        own = {key: value for key, value in meta.items() if key.startswith("dev.crp/")}
+        if self._conversation is not None and not own.get(CONVERSATION_KEY):
+            own[CONVERSATION_KEY] = self._conversation()
+        return own
 
     def warm(self) -> None:
         """A call is on its way to an upstream: have the worker ready when its result comes."""
@@ -67,21 +96,22 @@ class Port:
 
     def wants_roots(self) -> bool:
         # Only over stdio, where the host runs on this machine as this user: what others name is no folder of theirs.
-        return self._tools and self._settings.host_roots
+        return self._tools and self._settings.host_roots and self._conversation is None
 
     def learn_roots(self, uris: tuple[str, ...]) -> None:
         self._roots = uris
 
     def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
-        if self._registry is None:
+        shared = self._shared
+        if shared.registry is None:
             from crp_mcp.config import LiveRegistry
 
             paths = tuple(map(Path, self._settings.registry))
-            self._registry = LiveRegistry(paths, cache=self._settings.cache, strict=False)
-        registry = self._registry.current()
-        if self._registry.problem != self._problem:
-            self._problem = self._registry.problem
-            log("error" if self._problem else "info", "registry", problem=self._problem)
+            shared.registry = LiveRegistry(paths, cache=self._settings.cache, strict=False)
+        registry = shared.registry.current()
+        if shared.registry.problem != shared.problem:
+            shared.problem = shared.registry.problem
+            log("error" if shared.problem else "info", "registry", problem=shared.problem)
         return registry.policy(server, tool, definition)
 
     def accepts(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
@@ -94,7 +124,7 @@ class Port:
             "op": "lend",
             "server": call.server,
             "name": call.call.tool,
-            "meta": own_meta(call.meta),
+            "meta": self._own_meta(call.meta),
             "tool": {**(policy_part(call.tool) or {}), **schema},
             "agreed": agreed,
         }
@@ -111,7 +141,7 @@ class Port:
 
     async def before(self, call: CapturedCall) -> bytes | None:
         try:
-            reply, blob = await self._ask(call_header("before", call), b"", TOOL_SECONDS)
+            reply, blob = await self._ask(self._call_header("before", call), b"", TOOL_SECONDS)
         except CrpError as error:
             log("error", "not_consulted", code=error.code, reason=str(error), server=call.server)
             if not self._audits:
@@ -123,7 +153,7 @@ class Port:
         return blob if reply.get("action") == "answer" else None
 
     async def capture(self, call: CapturedCall, raw: RawResult) -> bytes | None:
-        header = call_header("capture", call)
+        header = self._call_header("capture", call)
         try:
             reply, blob = await self._record(header, raw)
         except CrpError as error:
@@ -142,9 +172,9 @@ class Port:
         from crp_mcp.relay.service import withheld
 
         policy = self.policy(call.server, call.call.tool, call.tool)
-        lattice = Lattice(self._registry.current().labels if self._registry is not None else ())
+        lattice = Lattice(self._shared.registry.current().labels if self._shared.registry is not None else ())
         label = label_of(policy.sensitivity, hints_of(raw.data or b""), lattice)
-        named = str(call.meta.get("dev.crp/conversation") or self._settings.conversation or "")
+        named = str(self._own_meta(call.meta).get(CONVERSATION_KEY) or self._settings.conversation or "")
         scope = Scope(self._settings.tenant, self._settings.project, named)
         if Clearances(self._settings.clearance, lattice).clears(scope, label):
             return None
@@ -152,7 +182,7 @@ class Port:
         return withheld(said, {"dev.crp/captured": False}, call.modern)
 
     async def call_tool(self, name: str, arguments: object, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
-        header = {"op": "tool", "name": name, "arguments": arguments, "meta": own_meta(meta)}
+        header = {"op": "tool", "name": name, "arguments": arguments, "meta": self._own_meta(meta)}
         header["servers"] = sorted(self._calls.servers()) if self._calls is not None else []
         header["roots"] = list(self._roots)
         try:
@@ -189,8 +219,20 @@ class Port:
         if raw is None:
             return None
         call = CapturedCall(ToolCall(server, tool, {}, arguments), meta, modern, definition, server)
-        reply, _ = await self._record({**call_header("capture", call), "supersedes": again["scratch_id"]}, raw)
+        reply, _ = await self._record({**self._call_header("capture", call), "supersedes": again["scratch_id"]}, raw)
         return str(reply["scratch_id"])
+
+    def _call_header(self, op: str, call: CapturedCall) -> dict[str, Any]:
+        """What the worker must know of a call."""
+        return {
+            "op": op,
+            "server": call.server,
+            "name": call.call.tool,
+            "arguments": call.call.arguments_json.decode("utf-8", "replace"),
+            "meta": self._own_meta(call.meta),
+            "modern": call.modern,
+            "tool": policy_part(call.tool),
+        }
 
     async def _record(self, header: dict[str, Any], raw: RawResult) -> Reply:
         if raw.data is None:
@@ -201,10 +243,10 @@ class Port:
         return [dict(RESOURCE_TEMPLATE), dict(RECEIPT_TEMPLATE)] if self._tools else []
 
     def owns_uri(self, uri: str) -> bool:
-        return self._tools and uri.startswith(URIS)
+        return self._tools and owns_uri(uri)
 
     async def read_resource(self, uri: str, meta: Mapping[str, Any], modern: bool) -> dict[str, Any]:
-        result = await self._result({"op": "read_resource", "uri": uri, "meta": own_meta(meta)})
+        result = await self._result({"op": "read_resource", "uri": uri, "meta": self._own_meta(meta)})
         if modern:
             result.update(resultType="complete", ttlMs=0, cacheScope="private")
         return result
@@ -213,7 +255,11 @@ class Port:
         argument = params.get("argument")
         prefix = argument.get("value", "") if isinstance(argument, dict) else ""
         meta = params.get("_meta")
-        header = {"op": "complete", "prefix": str(prefix), "meta": own_meta(meta if isinstance(meta, dict) else {})}
+        header = {
+            "op": "complete",
+            "prefix": str(prefix),
+            "meta": self._own_meta(meta if isinstance(meta, dict) else {}),
+        }
         return await self._result(header)
 
     async def _result(self, header: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,12 +281,12 @@ class Port:
 
     def _client(self) -> WorkerClient:
         """The worker's client, which needs the event loop's module: so it is loaded when the first call leaves."""
-        if self._worker is None:
+        if self._shared.worker is None:
             from crp_mcp.relay.pool import WorkerClient
 
             command = [sys.executable, "-P", "-m", "crp_mcp.app.worker", self._settings.to_text()]
-            self._worker = WorkerClient(command)
-        return self._worker
+            self._shared.worker = WorkerClient(command)
+        return self._shared.worker
 
     async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
         reply, out = await self._client().call(header, blob, timeout=timeout)
@@ -251,6 +297,11 @@ class Port:
         return reply, out
 
 
+def owns_uri(uri: str) -> bool:
+    """Whether a resource is one of ours, where our tools are offered."""
+    return uri.startswith(URIS)
+
+
 def _audits(policy: str) -> bool:
     """Whether everything must be recorded. Raises BadRequest for a policy that is none."""
     if not policy:
@@ -258,24 +309,6 @@ def _audits(policy: str) -> bool:
     from crp_mcp.core.safety import parse_policy
 
     return parse_policy(policy).audits
-
-
-def call_header(op: str, call: CapturedCall) -> dict[str, Any]:
-    """What the worker must know of a call."""
-    return {
-        "op": op,
-        "server": call.server,
-        "name": call.call.tool,
-        "arguments": call.call.arguments_json.decode("utf-8", "replace"),
-        "meta": own_meta(call.meta),
-        "modern": call.modern,
-        "tool": policy_part(call.tool),
-    }
-
-
-def own_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a request's `_meta` that are about us."""
-    return {key: value for key, value in meta.items() if key.startswith("dev.crp/")}
 
 
 def policy_part(tool: Mapping[str, Any] | None) -> dict[str, Any] | None:

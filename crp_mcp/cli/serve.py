@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "crp-mcp serve [--no-tools] [options] [-- COMMAND ARGS... | --url URL | --config FILE]"
+    parser.usage = (
+        "crp-mcp serve [--http HOST:PORT] [--no-tools] [options] [-- COMMAND ARGS... | --url URL | --config FILE]"
+    )
     parser.add_argument("upstream", nargs="*", metavar="COMMAND", help="after --: the one server to stand in front of")
     parser.add_argument("--config", metavar="FILE", help="stand in front of all the `mcpServers` of this file")
     parser.add_argument("--url", help="stand in front of the one server at this URL")
@@ -39,6 +41,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="of the server at --url: streamable HTTP, or the older one (default: the first it answers)",
     )
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="serve many clients over HTTP, at http://HOST:PORT/mcp, instead of one over stdio; "
+        "an address that others can reach needs tokens or OAuth (docs/http.md)",
+    )
+    parser.add_argument(
+        "--token-file", metavar="FILE", help="with --http: lines of `TOKEN TENANT [CLEARANCE]`; who may come in"
+    )
     parser.add_argument("--no-tools", action="store_true", help="do not offer the scratch tools here")
     parser.add_argument("--name", help="what the one server is called in the registry (default: from its command)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="longest wait without a sign of progress")
@@ -47,11 +58,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--registry", metavar="FILE", help="a tool registry of your own, over the shipped one")
     parser.add_argument("--policy", metavar="TEXT", help='safety policy, such as "tool-output-stale=exclude"')
-    parser.add_argument("--log-level", choices=LEVELS, default="warning")
+    parser.add_argument("--log-level", choices=LEVELS, help="default: warning; info with --http")
 
 
 def run(options: argparse.Namespace) -> int:
-    set_level(options.log_level)
+    set_level(options.log_level or ("info" if options.http else "warning"))
     if sum(map(bool, (options.upstream, options.url, options.config))) > 1:
         raise ConfigError("give one of --config FILE, --url URL and -- COMMAND")
     if (options.header or options.transport != "auto") and not options.url:
@@ -59,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
     config = _config(options)
     specs, settings = _specs(options, config), _settings(options, config)
     _check_policy(settings.policy)
+    if options.http or options.token_file:
+        return _serve_http(options, config, specs, settings)
     started = start_servers(specs)
     # The servers start meanwhile; the event loop is loaded while the first request is on its way.
     from crp_mcp.app.port import Port
@@ -71,6 +84,26 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     return asyncio.run(_serve(front, port))
+
+
+def _serve_http(
+    options: argparse.Namespace, config: Config | None, specs: Sequence[ServerSpec], settings: Settings
+) -> int:
+    from dataclasses import replace
+
+    from crp_mcp.app.http import serve_http
+    from crp_mcp.config.http import HttpConfig
+
+    if not options.http:
+        raise ConfigError("--token-file belongs to --http")
+    http = (config.http if config else None) or HttpConfig()
+    if options.token_file:
+        http = replace(http, token_file=Path(options.token_file).expanduser())
+    if http.authenticates and (config is None or config.roots is None):
+        # Whoever comes in over the network has no business in the files of the folder we were started in.
+        settings = replace(settings, roots=(), host_roots=False)
+    in_place = bool(options.upstream or options.url)
+    return serve_http(options.http, specs, settings, http, in_place=in_place, tools=not options.no_tools)
 
 
 def _check_policy(text: str) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ class Front:
         self.relay = relay
         self.started = started or start_servers(specs)
         self.spool = Spool(spool_dir)
-        self.proxy = _core(specs, relay, in_place)
+        self.proxy = core_of(specs, relay, in_place)
         self.host_in, self.host_out = protect_stdio()
         self.host_lines = LineReader(self.spool)
         self.server_lines = {spec.name: LineReader(self.spool) for spec in specs}
@@ -136,7 +137,8 @@ def _write(fd: int, data: bytes) -> None:
         return
 
 
-def _core(specs: Sequence[ServerSpec], relay: RelayPort, in_place: bool) -> Proxy:
+def core_of(specs: Sequence[ServerSpec], relay: RelayPort, in_place: bool) -> Proxy:
+    """The core in front of these servers. `in_place`: there is exactly one, and everything of it passes."""
     rules = [spec.rules() for spec in specs]
     if in_place:
         return InPlace(rules[0], own_side(relay))
@@ -167,7 +169,14 @@ def own_side(relay: RelayPort) -> OwnSide:
         relay.accepts,
         relay.consults,
         relay.learn_roots if relay.wants_roots() else None,
+        _secret,
     )
+
+
+@cache
+def _secret() -> bytes:
+    """A key of this process alone, made when it is first needed."""
+    return os.urandom(32)
 
 
 def protect_stdio() -> tuple[int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.safety import POLICY_KEY, with_header
@@ -13,6 +14,7 @@ from crp_mcp.core.wire.eras import ENVELOPE_VERSION, HANDSHAKE_VERSIONS
 from crp_mcp.core.wire.frame import Frame, Malformed, parse_line
 from crp_mcp.errors import BadRequest, Refused
 from crp_mcp.log import log
+from crp_mcp.proof.wire import MEDIA_TYPE
 
 from .admission import Admission
 from .answers import Answers
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 POLICY = "crp-safety-policy"
+RECEIPTS = "/receipts/"
+METADATA_PATHS = ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource" + PATH)
 SWEEP_SECONDS = 5.0
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 KNOWN = frozenset(
     [
         "initialize",
@@ -58,11 +63,21 @@ KNOWN = frozenset(
 class App:
     """See the module's first line. `names`: which `Host` and `Origin` are taken."""
 
-    def __init__(self, site: Site, authenticator: Authenticator, names: Names, answers: Answers, *, open_to_all: bool):
+    def __init__(
+        self,
+        site: Site,
+        authenticator: Authenticator,
+        names: Names,
+        answers: Answers,
+        *,
+        open_to_all: bool,
+        metadata: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
+    ) -> None:
         self._site = site
         self._authenticator = authenticator
         self._names = names
         self._open = open_to_all
+        self._metadata = metadata
         self._admission = Admission(site.limits, site.metrics)
         self.handshake = Handshake(site, answers)
         self.modern = Modern(site, answers)
@@ -148,6 +163,11 @@ class App:
             await self._mcp(request)
         elif request.path == "/metrics":
             await self._metrics(request)
+        elif request.path in METADATA_PATHS and self._metadata is not None:
+            _only(request, "GET", "HEAD")
+            await request.answer(200, dump(self._metadata(request.headers)))
+        elif request.path.startswith(RECEIPTS):
+            await self._receipt(request)
         else:
             raise Refusal(404, f"Nothing is here; MCP is spoken at {PATH}.")
 
@@ -163,6 +183,18 @@ class App:
         if not self._open:
             await self._authenticator.check(request.headers)
         await request.answer(200, self._site.metrics.text().encode(), CONTENT_TYPE)
+
+    async def _receipt(self, request: Request) -> None:
+        """A receipt as it was signed, for those whose store holds it."""
+        _only(request, "GET", "HEAD")
+        principal = await self._authenticator.check(request.headers)
+        request.tenant = principal.tenant
+        found = _DIGEST.fullmatch(request.path.removeprefix(RECEIPTS))
+        if found is None:
+            raise Refusal(400, "A receipt is asked for by its digest: sha256: and 64 hexadecimal digits.")
+        with self._admission.slot(principal.tenant):
+            body = await self._site.receipt(principal.tenant, "sha256:" + found[1])
+            await request.answer(200, body, MEDIA_TYPE, (("cache-control", "private, no-cache"),))
 
     async def _mcp(self, request: Request) -> None:
         _only(request, "GET", "POST", "DELETE")
@@ -203,7 +235,7 @@ class App:
             await asyncio.sleep(SWEEP_SECONDS)
             self.handshake.sweep(loop.time())
             self.modern.sweep(loop.time())
-            await self._site.tenancy.sweep()
+            await self._site.sweep()
 
     async def drain(self, seconds: float) -> None:
         """Take nothing new, and wait for what is under way, but not longer than that."""
@@ -221,7 +253,7 @@ class App:
         self.draining = True
         self._sweeper.cancel()
         await asyncio.gather(self.handshake.close(), self.modern.close())
-        await self._site.tenancy.close()
+        await self._site.close()
 
 
 _EXPOSED = (("access-control-expose-headers", "mcp-session-id, www-authenticate"),)
@@ -243,7 +275,8 @@ def _only(request: Request, *methods: str) -> None:
 
 def _shown(path: str) -> str:
     """A path for the log: those that mean something here."""
-    return path if path in (PATH, "/healthz", "/metrics") or path.startswith("/.well-known/oauth") else "other"
+    known = (PATH, "/healthz", "/metrics", *METADATA_PATHS)
+    return path if path in known else RECEIPTS if path.startswith(RECEIPTS) else "other"
 
 
 def _frame(body: bytes, policies: list[str]) -> Frame:

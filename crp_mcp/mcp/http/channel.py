@@ -5,7 +5,6 @@ Clients' ids and progress tokens may be anything, also all the same; the hub see
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,15 +19,13 @@ from .outgoing import Outgoing
 from .stream import Stream
 
 if TYPE_CHECKING:
-    from crp_mcp.mcp.hub import Hub
+    from .site import Lease
 
 QUEUE = 4 * 1024 * 1024
 """Bytes that may wait in memory for one response; above that the servers' output is left in their pipes."""
 ASKING = ("tools/call", "prompts/get", "resources/read")
 CANCELLED = -32800
 """Tells a client that a request of its own is over because it was cancelled: its stream must not stay open."""
-
-OpenHub = Callable[[Callable[[tuple[Piece, ...]], None]], "Hub"]
 
 
 class Exchange(NamedTuple):
@@ -45,17 +42,19 @@ class Exchange(NamedTuple):
 class Channel:
     """See the module's first lines. `unclaimed` takes messages that belong to no request."""
 
-    def __init__(self, open_hub: OpenHub, now: float) -> None:
+    def __init__(self, lease: Lease, clock: Callable[[], float]) -> None:
         self._exchanges: dict[int, Exchange] = {}
         self._numbers = 0
-        self.used_at = now
+        self._clock = clock
+        self.used_at = clock()
         """When the last request was over."""
         self.listed = False
         """The tools were asked for, for our own sake."""
         self.streams: dict[str, Stream] = {}
         self._full: set[Stream] = set()
         """Responses whose clients read too slowly."""
-        self.hub = open_hub(self._to_client)
+        self._lease = lease
+        self.hub = lease.open_hub(self._to_client)
 
     @property
     def busy(self) -> bool:
@@ -108,7 +107,7 @@ class Channel:
         """The client does not want the answer any more."""
         if self._exchanges.pop(exchange.number, None) is None:
             return
-        self._touch()
+        self.touch()
         params = b'{"requestId":%d}' % exchange.number
         message = parse_line(notification_line("notifications/cancelled", params))
         self.hub.from_host(message)
@@ -131,7 +130,7 @@ class Channel:
         exchange = self._exchanges.pop(number, None)
         if exchange is None:
             return
-        self._touch()
+        self.touch()
         self.ended(exchange, message)
         exchange.stream.put(message.replaced(span, exchange.ident), last=True)
 
@@ -183,8 +182,8 @@ class Channel:
         elif was_full and not self._full:
             self.hub.resume()
 
-    def _touch(self) -> None:
-        self.used_at = asyncio.get_running_loop().time()
+    def touch(self) -> None:
+        self.used_at = self._clock()
 
     def end_streams(self) -> None:
         """End all responses."""
@@ -193,7 +192,10 @@ class Channel:
 
     async def stop(self) -> None:
         """End the servers; whoever still waits is told."""
-        await self.hub.stop()
+        try:
+            await self.hub.stop()
+        finally:
+            self._lease.release()
         for exchange in list(self._exchanges.values()):
             text = "The request was given up: the connection to the servers is being closed."
             exchange.stream.put((error_line(exchange.ident, Failure(INVALID_REQUEST, text)),), last=True)

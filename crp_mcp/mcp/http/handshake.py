@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from crp_mcp.core.wire.eras import HANDSHAKE_VERSIONS
 from crp_mcp.core.wire.frame import Frame, text_of
-from crp_mcp.errors import Refused
 
-from .channel import Channel, Exchange, OpenHub
+from .channel import Channel, Exchange
 from .outgoing import Outgoing
 from .request import Refusal, Request, accepts
 from .respond import Way, respond
@@ -20,7 +19,7 @@ from .stream import Event, Keep, Stream
 
 if TYPE_CHECKING:
     from .answers import Answers
-    from .site import Principal, Site, Tenant
+    from .site import Lease, Principal, Site
 
 SESSION = "mcp-session-id"
 LAST_EVENT = "last-event-id"
@@ -34,16 +33,15 @@ CHANGES = ("/list_changed", "resources/updated")
 class Session(Channel):
     """One client that has said `initialize`."""
 
-    def __init__(self, open_hub: OpenHub, tenant: Tenant, owner: Principal, now: float) -> None:
-        super().__init__(open_hub, now)
+    def __init__(self, lease: Lease, owner: Principal, clock: Callable[[], float]) -> None:
+        super().__init__(lease, clock)
         self.id = secrets.token_urlsafe(32)
         self.owner = owner
-        self.tenant = tenant
         self.version = ""
         """The revision agreed on; "" before that."""
         self.refused = False
         """The servers did not agree to `initialize`."""
-        self.keep = Keep(tenant.spool, asyncio.get_running_loop().time)
+        self.keep = Keep(lease.tenant.spool, clock)
         self.streams[GET] = self.new_stream(GET)
 
     @property
@@ -117,7 +115,7 @@ class Handshake:
         if LAST_EVENT in request.headers:
             stream = _rewound(session, request.headers[LAST_EVENT])
         await respond(request, stream, self._way(session, stream), soon=0)
-        session.used_at = asyncio.get_running_loop().time()
+        session.used_at = self._site.clock()
 
     async def delete(self, request: Request, principal: Principal) -> None:
         """The client ends its session."""
@@ -142,7 +140,7 @@ class Handshake:
             # A client that left before it knew its session's id can never come back to it.
             if not complete or session.refused:
                 self.end(session)
-            session.used_at = asyncio.get_running_loop().time()
+            session.used_at = self._site.clock()
 
     def _way(self, session: Session, stream: Stream) -> Way:
         return Way(
@@ -173,18 +171,14 @@ class Handshake:
         if len(self.sessions) >= limits.sessions:
             self._site.metrics.refused["sessions"] += 1
             raise Refusal(503, "Too many sessions are open here.", headers={"retry-after": "30"})
-        try:
-            tenant = self._site.tenancy.get(principal.tenant)
-        except Refused as error:
-            raise Refusal(503, str(error), headers={"retry-after": "30"}) from None
+        tenant = self._site.tenant(principal.tenant)
         conversation: list[str] = []
-        opener = self._site.hub_for(tenant, lambda: conversation[0], self._site.handed_on(request.headers))
-        session = Session(opener, tenant, principal, asyncio.get_running_loop().time())
+        lease = self._site.lease(tenant, lambda: conversation[0], self._site.handed_on(request.headers))
+        session = Session(lease, principal, self._site.clock)
         # The id itself opens the session: what is stored must not.
         conversation.append("http_" + hashlib.sha256(session.id.encode()).hexdigest()[:24])
         self.sessions[session.id] = session
         self._site.metrics.sessions += 1
-        tenant.hold()
         session.hub.start()
         return session
 
@@ -197,11 +191,8 @@ class Handshake:
         task.add_done_callback(self._endings.discard)
 
     async def _stop(self, session: Session) -> None:
-        try:
-            await session.stop()
-        finally:
-            session.end_streams()
-            session.tenant.let_go()
+        await session.stop()
+        session.end_streams()
 
     def sweep(self, now: float) -> None:
         """End the sessions that nobody uses."""

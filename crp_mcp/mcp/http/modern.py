@@ -10,7 +10,6 @@ from crp_mcp.core.wire.answers import request_line, without_members
 from crp_mcp.core.wire.eras import ENVELOPE_KEYS
 from crp_mcp.core.wire.frame import Frame, parse_line, text_of
 from crp_mcp.core.wire.scan import members
-from crp_mcp.errors import Refused
 
 from .channel import Channel, Exchange
 from .headers import VERSION, Fault, envelope_fault, param_fault, unsupported
@@ -22,7 +21,7 @@ from .stream import Ended, Reader
 
 if TYPE_CHECKING:
     from .answers import Answers
-    from .site import Principal, Site, Tenant
+    from .site import Principal, Site
 
 CONVERSATION = "dev.crp/conversation"
 LONGEST_NAME = 200
@@ -46,7 +45,7 @@ class Modern:
     def __init__(self, site: Site, answers: Answers) -> None:
         self._site = site
         self._answers = answers
-        self._channels: dict[Key, tuple[Channel, Tenant]] = {}
+        self._channels: dict[Key, Channel] = {}
         self._endings: set[asyncio.Task[None]] = set()
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -125,16 +124,11 @@ class Modern:
         key = Key(principal.tenant, named, tuple(sorted(handed_on.items())))
         known = self._channels.get(key)
         if known is not None:
-            return known[0]
+            known.touch()
+            return known
         self._make_room(principal.tenant)
-        try:
-            tenant = self._site.tenancy.get(principal.tenant)
-        except Refused as error:
-            raise Refusal(503, str(error), headers={"retry-after": "30"}) from None
-        opener = self._site.hub_for(tenant, (lambda: named) if named else nameless, handed_on)
-        channel = Channel(opener, asyncio.get_running_loop().time())
-        self._channels[key] = channel, tenant
-        tenant.hold()
+        lease = self._site.lease(self._site.tenant(principal.tenant), (lambda: named) if named else nameless, handed_on)
+        channel = self._channels[key] = Channel(lease, self._site.clock)
         channel.hub.start()
         return channel
 
@@ -150,32 +144,25 @@ class Modern:
             raise Refusal(503, "Too many conversations are under way here.", headers={"retry-after": "30"})
 
     def _end_idle(self, keys: Sequence[Key]) -> bool:
-        idle = [key for key in keys if not self._channels[key][0].busy]
+        idle = [key for key in keys if not self._channels[key].busy]
         if idle:
-            self._end(min(idle, key=lambda key: self._channels[key][0].used_at))
+            self._end(min(idle, key=lambda key: self._channels[key].used_at))
         return bool(idle)
 
     def _end(self, key: Key) -> None:
-        channel, tenant = self._channels.pop(key)
-        task = asyncio.ensure_future(self._stop(channel, tenant))
+        task = asyncio.ensure_future(self._channels.pop(key).stop())
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
-    async def _stop(self, channel: Channel, tenant: Tenant) -> None:
-        try:
-            await channel.stop()
-        finally:
-            tenant.let_go()
-
     def sweep(self, now: float) -> None:
         """End the servers that nobody uses."""
-        for key, (channel, _) in list(self._channels.items()):
+        for key, channel in list(self._channels.items()):
             if not channel.busy and now - channel.used_at > self._site.limits.upstream_idle:
                 self._end(key)
 
     def end_listening(self) -> None:
         """End the streams that would never end by themselves."""
-        for channel, _ in self._channels.values():
+        for channel in self._channels.values():
             for exchange in channel.exchanges():
                 if exchange.method == LISTEN:
                     exchange.stream.close()
@@ -187,7 +174,7 @@ class Modern:
             await asyncio.wait(self._endings)
 
     def channels(self) -> Sequence[Channel]:
-        return [channel for channel, _ in self._channels.values()]
+        return list(self._channels.values())
 
 
 def _refuse(fault: Fault | None, frame: Frame | None) -> None:
