@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -117,6 +118,7 @@ def _remote(server: ServerConfig, environment: Mapping[str, str]) -> RemoteSpec:
             oauth.client_metadata_url,
             oauth.redirect_port,
             oauth.grant,
+            oauth.issuer,
         )
     return RemoteSpec(
         server.name,
@@ -125,6 +127,8 @@ def _remote(server: ServerConfig, environment: Mapping[str, str]) -> RemoteSpec:
         headers=server.headers,
         auth=auth,
         tokens=tokens_folder(environment),
+        account=server.name,
+        login=f"crp-mcp login {shlex.quote(server.name)} --config {shlex.quote(server.file)}",
         prefix=server.prefix,
         allow=server.allow,
         deny=server.deny,

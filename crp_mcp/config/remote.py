@@ -23,6 +23,7 @@ _OAUTH_KEYS = {
     "redirectport": "redirect_port",
     "callbackport": "redirect_port",
     "grant": "grant",
+    "issuer": "issuer",
 }
 """Our names without their underscores; with them those of Claude Code (`callbackPort`) and Cursor (`CLIENT_ID`)."""
 GRANTS = ("authorization_code", "client_credentials")
@@ -41,6 +42,8 @@ class OAuthConfig:
     client_metadata_url: str | None = None
     redirect_port: int | None = None
     grant: str = "authorization_code"
+    issuer: str | None = None
+    """The authorization server that client id and secret belong to; they are sent to no other."""
 
 
 def read_remote(keys: Mapping[str, Field], folder: Path, expander: Expander) -> dict[str, Any]:
@@ -155,8 +158,9 @@ def _oauth(one: Field, expander: Expander) -> dict[str, Any]:
             known = ", ".join(dict.fromkeys(_OAUTH_KEYS.values()))
             raise member.error(f"is not a known key; known: {known}, passThrough")
         found[name] = _oauth_value(name, member, expander)
-    if found.get("grant") == "client_credentials" and not (found.get("client_id") and found.get("client_secret")):
-        raise one.error("with grant client_credentials needs client_id and client_secret")
+    needed = ("client_id", "client_secret", "issuer")
+    if found.get("grant") == "client_credentials" and not all(map(found.get, needed)):
+        raise one.error(f"with grant client_credentials needs {', '.join(needed)}")
     return found
 
 
@@ -173,6 +177,6 @@ def _oauth_value(name: str, member: Field, expander: Expander) -> object:
     if name == "grant":
         return member.one_of(GRANTS)
     text = member.text(expander, empty=False)
-    if name == "client_metadata_url":
+    if name in ("client_metadata_url", "issuer"):
         return checked_url(member, text)
     return text

@@ -49,6 +49,8 @@ class OAuth(NamedTuple):
     """Port of the listener on the loopback address; None: any that is free."""
     grant: str = "authorization_code"
     """Or `client_credentials`: no person is asked."""
+    issuer: str | None = None
+    """The authorization server that client id and secret belong to; they are sent to no other."""
 
     def __repr__(self) -> str:
         return "OAuth()"
@@ -72,6 +74,10 @@ class RemoteSpec(NamedTuple):
     """None: tokens of an earlier login are used if there are any."""
     tokens: str = ""
     """The folder where tokens are kept."""
+    account: str = ""
+    """Whose token of this URL is used: the server's name in a config file, so that one URL can have several."""
+    login: str = "crp-mcp login --url URL"
+    """The command that logs in to it."""
     prefix: str | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()

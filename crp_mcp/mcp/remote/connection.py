@@ -128,7 +128,9 @@ class RemoteConnection:
         if not self._flowing:
             self._peer.flowing.clear()
         if self._spec.transport == "sse":
-            self._open_older()
+            from .older import Older
+
+            self._older = Older(self._peer, self._closed)
         else:
             self._streamable = streamable.Streamable(self._peer, self._may_be_old)
 
@@ -177,23 +179,20 @@ class RemoteConnection:
     def _may_be_old(self) -> bool:
         return self._spec.transport == "auto" and self._streamable is not None and not self._streamable.met
 
-    def _open_older(self) -> Older:
-        from .older import Older
-
-        return Older(self._peer, self._closed)
-
     async def _fall_back(self, message: Outgoing, refusal: Unsupported) -> None:
         """The URL took no POST: whether it has the older transport shows in whether it opens a stream."""
         from .faults import Fault
+        from .older import Older
 
         async with self._choosing:
             if self._older is None:
-                older = self._open_older()
+                older = Older(self._peer, lambda reason: None)
                 try:
                     await older.open()
-                except (Fault, TimeoutError):
+                except Fault:
                     await older.close()
                     raise refusal.fault from None
+                older.on_closed = self._closed
                 self._older = older
         await self._older.carry(message)
 

@@ -12,6 +12,7 @@ from .outgoing import Outgoing
 from .peer import EVENT_STREAM, Peer, media_type
 
 USUAL_WAIT = 1.0
+SHORTEST_WAIT = 0.01
 LONGEST_WAIT = 60.0
 ATTEMPTS = 5
 """So many times in a row an answer's stream may fail to open before the answer is given up."""
@@ -59,7 +60,8 @@ class Listening:
                     return
             last_id = reader.last_id
             idle = 0 if came else idle + 1
-            await asyncio.sleep(max(reader.retry or 0.0, min(USUAL_WAIT * 2 ** max(0, idle - 1), LONGEST_WAIT)))
+            usual = USUAL_WAIT if reader.retry is None else max(reader.retry, SHORTEST_WAIT)
+            await asyncio.sleep(min(usual * 2 ** min(idle, 10), max(usual, LONGEST_WAIT)))
 
     async def resume(self, message: Outgoing, reader: EventReader) -> None:
         """Get the rest of what a stream was to bring, from the last event that came.

@@ -24,7 +24,7 @@ class Older:
 
     def __init__(self, peer: Peer, on_closed: Callable[[str], None]) -> None:
         self._peer = peer
-        self._on_closed = on_closed
+        self.on_closed = on_closed
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
@@ -36,8 +36,11 @@ class Older:
         """
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
-        async with asyncio.timeout(ADDRESS_SECONDS):
-            await asyncio.shield(self._address)
+        try:
+            async with asyncio.timeout(ADDRESS_SECONDS):
+                await asyncio.shield(self._address)
+        except TimeoutError:
+            raise Fault("opened an event stream and did not say where to send messages", sent=False) from None
 
     async def carry(self, message: Outgoing) -> None:
         """Send one message. Its answer comes on the stream.
@@ -45,10 +48,7 @@ class Older:
         Raises:
             Fault: the server did not take it.
         """
-        try:
-            await self.open()
-        except TimeoutError:
-            raise Fault("opened an event stream and did not say where to send messages", sent=False) from None
+        await self.open()
         async with self._peer.ask("POST", self._address.result(), self._headers(), message) as response:
             if response.status_code < 300:
                 await short_body(response)
@@ -82,7 +82,7 @@ class Older:
         if not self._address.done():
             self._address.set_exception(Fault(reason, sent=False))
             self._address.exception()
-        self._on_closed(reason)
+        self.on_closed(reason)
 
     async def _read(self) -> None:
         reader = EventReader(self._peer.lines)

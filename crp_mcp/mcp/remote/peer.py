@@ -45,7 +45,7 @@ class Peer:
         self._spool = spool
         self._deliver = deliver
         self.client: httpx2.AsyncClient = open_client(spec.url)
-        self.credentials = Credentials(spec, self.client)
+        self.credentials = Credentials(spec)
 
     @asynccontextmanager
     async def ask(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 STEP = 256 * 1024
 """Most bytes handed on at once."""
-MUCH = 128 * 1024 * 1024
+MUCH = 64 * 1024 * 1024
 RATIO = 200
 """A body that unpacks to more than `MUCH`, and to more than so many times its size, is no honest text."""
 ACCEPTED = "gzip"
