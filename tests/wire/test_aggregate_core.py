@@ -72,7 +72,9 @@ def test_servers_that_fail_to_open_are_left_out() -> None:
     """One refuses, one ends, one is not there: the host is answered with the rest."""
     play = Playbook.aggregate("a", "refuses", "ends")
     hellos = dict(play.host(request(0, "initialize")))
-    assert play.server("refuses", error(hellos["refuses"]["id"], -32022, "newer only"))[0] == Close("refuses")
+    ((_, asked),) = play.server("refuses", error(hellos["refuses"]["id"], -32022, "newer only"))
+    assert asked["method"] == "server/discover"
+    assert play.server("refuses", error(asked["id"], -32601))[0] == Close("refuses")
     play.closed("ends")
     ((_, opened),) = play.server("a", result(hellos["a"]["id"], capabilities={"tools": {}}))
     assert opened["result"]["capabilities"] == {"tools": {"listChanged": True}}
@@ -200,34 +202,52 @@ def test_discovery_is_the_union() -> None:
 
 
 @pytest.mark.parametrize("how", ["refuses", "is silent"])
-def test_a_server_of_the_handshake_makes_the_host_fall_back(how: str) -> None:
-    """The probe is refused in good time; whoever had agreed to it is started again for the handshake."""
-    play = Playbook.aggregate("new", "old")
+def test_servers_of_the_handshake_make_the_host_fall_back(how: str) -> None:
+    """Where none speaks the newer protocol, the probe is refused in good time, and the host greets."""
+    play = Playbook.aggregate("old", "older")
     asked = dict(play.host(request(1, "server/discover", _meta=MODERN)))
-    play.server("new", result(asked["new"]["id"], capabilities={}))
-    said = play.server("old", error(asked["old"]["id"], -32601)) if how == "refuses" else play.wait(PROBE_SECONDS)
+    play.server("old", error(asked["old"]["id"], -32601))
+    said = play.server("older", error(asked["older"]["id"], -32601)) if how == "refuses" else play.wait(PROBE_SECONDS)
     (refusal,) = [m for to, m in said if to == "host"]
     assert refusal["error"]["code"] == -32601
-    assert "old" in refusal["error"]["message"]
+    assert "old, older" in refusal["error"]["message"]
     commands = play.host(request(2, "initialize"))
-    assert [c for c in commands if isinstance(c, Close | Open)] == [Close("new"), Open("new", 0.0)]
-    assert [(to, m["method"]) for to, m in (c for c in commands if type(c) is tuple)] == [("old", "initialize")]
-    assert [(to, m["method"]) for to, m in play.opened("new")] == [("new", "initialize")]
+    assert [(to, m["method"]) for to, m in commands] == [("old", "initialize"), ("older", "initialize")]
 
 
-def test_servers_kept_to_the_other_era() -> None:
-    """Named in the refusal, or left out of the handshake."""
-    play = Playbook.aggregate("a", "b", rules={"b": {"era": "handshake"}})
-    ((_, refusal),) = play.host(request(1, "server/discover", _meta=MODERN))
-    assert refusal["error"]["message"].startswith("Not every server speaks protocol 2026-07-28: b.")
-    play = Playbook.aggregate("a", "b", rules={"b": {"era": "2026-07-28"}})
-    assert [to for to, _ in play.host(request(1, "initialize"))] == ["a"]
+def test_servers_that_differ_are_bridged_where_they_must_be() -> None:
+    """The older one is greeted in the host's name; the host sees them as one."""
+    play = Playbook.aggregate("new", "old")
+    asked = dict(play.host(request(1, "server/discover", _meta=MODERN)))
+    play.server("new", result(asked["new"]["id"], capabilities={"tools": {}}, ttlMs=9, cacheScope="public"))
+    said = dict(play.server("old", error(asked["old"]["id"], -32601)))
+    assert said["old"]["method"] == "initialize"
+    play.server("new", result(said["new"]["id"], capabilities={"tools": {}}, ttlMs=9, cacheScope="public"))
+    *told, (to, found) = play.server("old", result(said["old"]["id"], capabilities={"tools": {}, "prompts": {}}))
+    assert [m["method"] for _, m in told] == ["notifications/initialized"]
+    assert (to, found["result"]["capabilities"]) == ("host", {"tools": {"listChanged": True}, "prompts": {}})
+    assert (found["result"]["ttlMs"], found["result"]["cacheScope"]) == (9, "private")
+    asked = dict(play.host(request(2, "tools/list", _meta=MODERN)))
+    assert asked["new"]["params"]["_meta"] == MODERN
+    assert asked["old"]["params"] == {}
+
+
+def test_servers_kept_to_one_era() -> None:
+    """Each is spoken to in its own, and bridged to where the host's is the other one."""
+    play = Playbook.aggregate("a", "b", rules={"a": {"era": "2026-07-28"}, "b": {"era": "handshake"}})
+    said = dict(play.host(request(1, "server/discover", _meta=MODERN)))
+    assert {name: m["method"] for name, m in said.items()} == {"a": "server/discover", "b": "initialize"}
+    play = Playbook.aggregate("a", "b", rules={"a": {"era": "2026-07-28"}, "b": {"era": "handshake"}})
+    said = dict(play.host(request(1, "initialize", protocolVersion="2025-06-18", capabilities={})))
+    assert {name: m["method"] for name, m in said.items()} == {"a": "server/discover", "b": "initialize"}
 
 
 def test_modern_requests_need_no_discovery() -> None:
-    """A client that knows the era begins with what it wants; our own side works the same."""
+    """A client that knows the era begins with what it wants: the server is asked first whether it knows it too."""
     play = Playbook.aggregate("a", own=own_side(["mine"]))
-    ((_, asked),) = play.host(request(1, "tools/list", _meta=MODERN))
+    ((_, probe),) = play.host(request(1, "tools/list", _meta=MODERN))
+    assert (probe["method"], probe["params"]) == ("server/discover", {"_meta": MODERN})
+    ((_, asked),) = play.server("a", result(probe["id"], supportedVersions=["2026-07-28"], capabilities={}))
     ((_, listed),) = play.server("a", result(asked["id"], tools=[{"name": "t"}], ttlMs=3, cacheScope="public"))
     assert listed["result"]["tools"] == [{"name": "mine"}, {"name": "t"}]
     assert (listed["result"]["ttlMs"], listed["result"]["cacheScope"]) == (3, "public")
@@ -238,7 +258,7 @@ def test_modern_requests_need_no_discovery() -> None:
 
 def test_streams_survive_a_restart() -> None:
     """The server's part is opened anew under the same id of the host's."""
-    play = Playbook.aggregate("a")
+    play = Playbook.aggregate("a", rules={"a": {"era": "2026-07-28"}})
     play.host(request(7, "subscriptions/listen", _meta=MODERN, notifications={"toolsListChanged": True}))
     play.closed("a")
     play.host(request(8, "tools/list", _meta=MODERN))

@@ -14,7 +14,7 @@ NULL = error(None, -32601)
 
 def calling(*methods: str, **params: Any) -> Playbook:
     """A host that has sent these, under the ids 1, 2, …; nothing is answered."""
-    play = Playbook.in_place()
+    play = Playbook.in_place(era="2026-07-28")
     for ident, method in enumerate(methods, 1):
         play.host(request(ident, method, **params))
     return play

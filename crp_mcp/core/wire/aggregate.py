@@ -8,7 +8,7 @@ from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_membe
 from .calls import Call
 from .catalog import Items, read_tools
 from .commands import Command, OwnSide, ServerRules, ToHost
-from .eras import SUBSCRIPTION_ID
+from .eras import REMOVED, SUBSCRIPTION_ID
 from .frame import Frame, text_of
 from .gather import Gather, Gathered
 from .inplace import completed_uri, list_result
@@ -61,6 +61,9 @@ class Aggregate(Proxy):
         if method not in ("initialize", "ping") and not self.initialized:
             # Some hosts forget to say so.
             self._start_sessions(now)
+        if call.modern and method in REMOVED:
+            self.fail(call, Failure(METHOD_NOT_FOUND, "Method not found"))
+            return
         self._routes.get(method, self._unknown)(call, now)
 
     def notify_servers(self, frame: Frame, now: float) -> None:
@@ -68,7 +71,7 @@ class Aggregate(Proxy):
             self._start_sessions(now)
             return
         for link in self.links.values():
-            link.tell(frame.forward())
+            link.notify(frame, now)
 
     def _offering(self, capability: str) -> list[Link]:
         """Servers that say they have this, and those that have not said anything."""

@@ -138,7 +138,7 @@ class ServerRules(NamedTuple):
     handshake: float = 60.0
     """Seconds it may take to answer an `initialize` of ours."""
     shared: bool = False
-    """Other hosts use the same connection."""
+    """Several hosts use the same connection: a question of the server's must not reach the wrong one."""
 
 
 class OwnSide(NamedTuple):
@@ -158,3 +158,5 @@ class OwnSide(NamedTuple):
     """Whether our own side must be asked before this server's tool is called."""
     learn_roots: Callable[[tuple[str, ...]], None] | None = None
     """Takes the URIs of the host's roots; None: they are never asked for."""
+    secret: Callable[[], bytes] | None = None
+    """A key that only this process has, for what a host is given to bring back. Without it, nothing is given."""

@@ -9,6 +9,9 @@ MODERN = "2026-07-28"
 MODERN_VERSIONS = (MODERN,)
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
+REMOVED = ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
+"""Requests that protocol 2026-07-28 does not have any more."""
+
 ENVELOPE_VERSION = b"io.modelcontextprotocol/protocolVersion"
 ENVELOPE_KEYS = frozenset(
     {
@@ -17,9 +20,11 @@ ENVELOPE_KEYS = frozenset(
         "io.modelcontextprotocol/clientInfo",
     }
 )
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
-
-NO_BRIDGE = "crp-mcp speaks to each server in the era of its host; bridging the two eras is not part of it yet."
 
 
 def is_modern(frame: Frame) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from .scan import NotJson, Span, items, members
@@ -35,7 +36,7 @@ def size_of(piece: Piece) -> int:
     return len(piece) if isinstance(piece, bytes) else piece.end - piece.start
 
 
-Edit = tuple[int, int, bytes]
+Edit = tuple[int, int, bytes | list[Piece]]
 """Replace bytes `start` to `end` of the message by these."""
 
 
@@ -112,10 +113,12 @@ class Frame:
         """The message to pass on, with these edits made; they must not overlap."""
         pieces: list[Piece] = []
         at = 0
-        for start, end, text in sorted(edits):
+        for start, end, text in sorted(edits, key=itemgetter(0, 1)):
             if start > at:
                 pieces.append(self._outgoing(at, start))
-            if text:
+            if isinstance(text, list):
+                pieces += text
+            elif text:
                 pieces.append(text)
             at = end
         if at < self.size:
@@ -136,6 +139,13 @@ class Frame:
         """The edit that adds a member at the end of the object at `owner`. `empty`: it has no members yet."""
         at = owner[1] - 1
         return at, at, b"%s%s:%s" % (b"" if empty else b",", b'"' + name.encode() + b'"', value)
+
+
+def make(line: bytes) -> Frame:
+    """The frame of a message that is known to be one: ours, or what was read before with edits made."""
+    frame = _frame(line, members(line), None)
+    assert isinstance(frame, Frame)
+    return frame
 
 
 def parse_line(line: bytes) -> Frame | Malformed | list[Frame | Malformed]:

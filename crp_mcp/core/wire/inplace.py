@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_member
+from .answers import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, dump, with_member
 from .calls import Call
 from .catalog import is_shown, read_tools
 from .commands import OwnSide, ServerRules
-from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
+from .eras import HANDSHAKE, MODERN
 from .frame import Edit, Frame, text_of
 from .link import Link
 from .proxy import Proxy
@@ -18,6 +18,8 @@ from .scan import items, members
 
 PROBE_SECONDS = 30.0
 """A server that does not know `server/discover` may stay silent; a host that probes must not wait for ever."""
+RESTORED = ("logging/setLevel", "resources/subscribe", "resources/unsubscribe")
+"""What these have set is set again in a server that was restarted."""
 
 
 class InPlace(Proxy):
@@ -44,33 +46,61 @@ class InPlace(Proxy):
         if route:
             route(call, now)
         else:
-            if call.frame.method in ("logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
+            if not call.modern and call.frame.method in RESTORED:
                 self.link.remember(call.frame)
             self.pass_on(call, self.link, now)
 
     def notify_servers(self, frame: Frame, now: float) -> None:
         if frame.method == "notifications/initialized":
             self.initialized = True
-        self.link.tell(frame.forward())
+        self.link.notify(frame, now)
 
     # -- opening -------------------------------------------------------------------------------------------------
 
     def _initialize(self, call: Call, now: float) -> None:
-        if self.link.rules.era == MODERN:
-            data = {"supported": [MODERN], "requested": text_of(call.frame.part("protocolVersion"))}
-            text = f"The MCP server {self.link.name!r} is configured for protocol {MODERN} only. {NO_BRIDGE}"
-            self.fail(call, Failure(INVALID_PARAMS, text, data))
+        link = self.link
+        self.begin_handshake(link, now)
+        link.greeting = None
+        if link.rules.era == MODERN:
+            self.bridge_to_modern(link)
+        self.forward(call, link, lambda outcome, at: self._greeted(call, outcome, at), now, whole=True)
+
+    def _greeted(self, call: Call, outcome: Outcome, now: float) -> None:
+        link = self.link
+        refused = isinstance(outcome, Frame) and "error" in outcome.top
+        if not refused or link.bridge is not None or link.rules.era != "auto" or link.era == MODERN:
+            self._opened(call, outcome)
             return
-        self.link.greeting = None
-        self.forward(call, self.link, lambda outcome, at: self._opened(call, outcome), now, whole=True)
+        # It may be one that has no handshake any more.
+        self.bridge_to_modern(link)
+        done = lambda found, at: self._bridged(call, outcome, found, at)  # noqa: E731
+        self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
+
+    def _bridged(self, call: Call, refusal: Outcome, outcome: Outcome, now: float) -> None:
+        """What came of a second try, through a bridge. A server that wants it first in a connection gets a new one."""
+        link = self.link
+        if isinstance(outcome, Frame) and "error" in outcome.top:
+            if outcome.part("code") == b"%d" % INVALID_REQUEST and refusal is not outcome:
+                link.reopen("is started again to be asked in the other protocol era", now)
+                done = lambda found, at: self._bridged(call, found, found, at)  # noqa: E731
+                self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
+                return
+            link.bridge = None
+            outcome = refusal
+        self._opened(call, outcome)
 
     def _discover(self, call: Call, now: float) -> None:
         if self.link.rules.era == HANDSHAKE:
-            text = f"The MCP server {self.link.name!r} is configured for the handshake protocol revisions. {NO_BRIDGE}"
-            self.fail(call, Failure(METHOD_NOT_FOUND, text, {"supported": list(HANDSHAKE_VERSIONS)}))
+            self._meet(call, now)
+            self.forward(call, self.link, lambda outcome, at: self._opened(call, outcome), now, whole=True)
             return
-        done = lambda outcome, at: self._opened(call, outcome)  # noqa: E731
+        done = lambda outcome, at: self._discovered(call, outcome)  # noqa: E731
         self.forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
+
+    def _discovered(self, call: Call, outcome: Outcome) -> None:
+        if isinstance(outcome, Frame) and self.link.bridge is None:
+            self.link.era = MODERN if "result" in outcome.top else HANDSHAKE
+        self._opened(call, outcome)
 
     def _opened(self, call: Call, outcome: Outcome) -> None:
         if isinstance(outcome, Failure) or not outcome.inner or "result" not in outcome.top:

@@ -1,52 +1,30 @@
-"""One server's connection: what waits for it to be ready, how answers come back, what a restart must repeat.
+"""What is asked of one server and what it has not answered: ids, time limits, what waits for the server to be ready.
 
 Does not know what the messages mean. Times are seconds of any steady clock, passed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from .answers import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT, Failure, notification_line, request_line
-from .commands import Close, Command, Load, Log, Open, ServerRules, ToServer
-from .frame import Edit, Frame, Piece, text_of
-from .requests import Done, Outcome, Pending, Requests
+from .answers import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    REQUEST_TIMEOUT,
+    Failure,
+    error_line,
+    notification_line,
+    request_line,
+)
+from .commands import Load, Log, ToServer
+from .connecting import Connecting
+from .frame import Edit, Frame, Piece, make
+from .requests import Done, Outcome, Pending
 
-LONGEST_HOLD = 5.0
-"""A request waits this long for a server that may not be restarted yet; if it would be longer, it fails at once."""
-BACKOFF = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-STEADY_SECONDS = 30.0
-"""A server that ran this long had a good start: the backoff begins anew."""
 
-
-class Link:
-    """State of the connection to one server. `emit` takes the commands."""
-
-    def __init__(self, rules: ServerRules, emit: Callable[[Command], None], *, keep_ids: bool) -> None:
-        self.rules = rules
-        self.name = rules.name
-        self.state = "down"
-        self.ready = False
-        self.greeted = False
-        """Whether this connection's handshake was answered."""
-        self.generation = 0
-        self.greeting: bytes | None = None
-        """Params of the `initialize` to send first on every new connection; None before the host sent one."""
-        self.on_greeted: Callable[[Link, Outcome, float], None] | None = None
-        self.after_greeting: list[bytes] = []
-        """Requests that put a restarted server back where it was: log level, subscriptions."""
-        self.requests = Requests(keep_ids=keep_ids)
-        self._emit = emit
-        self._waiting: list[tuple[bytes | None, tuple[Piece, ...]]] = []
-        self._failures = 0
-        self._not_before = 0.0
-        self._opened_at = 0.0
-        self._greeting_due = False
-        self._told = 0
-        """How many messages that need no answer were sent on this connection."""
-        self._told_before = 0
-        """How many of them the server must have read, since it has answered a request sent after them."""
+class Link(Connecting):
+    """The connection to one server, and the requests on it."""
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -64,18 +42,42 @@ class Link:
         """Pass a host's request on. The id stays the host's own unless it is taken."""
         assert frame.id is not None
         wire_id = self.requests.claim(frame.id)
-        if wire_id != frame.id:
-            edits = [*edits, frame.with_id(wire_id)]
         pending = self._expect(wire_id, frame.method or "", done, now, idle=idle, whole=whole, token=token)
-        self._send(wire_id, frame.forward(edits), now)
+        edits = list(edits)
+        if self.ready:
+            self._put(frame, wire_id, now, edits)
+        else:
+            self._wait(wire_id, lambda at: self._put(frame, wire_id, at, edits), now)
         return pending
 
     def ask(self, method: str, params: bytes | None, done: Done, now: float, *, idle: float | None = None) -> Pending:
         """Send a request of our own."""
         wire_id = self.requests.claim(None)
         pending = self._expect(wire_id, method, done, now, idle=idle, whole=True)
-        self._send(wire_id, (request_line(wire_id, method, params),), now)
+        line = request_line(wire_id, method, params)
+        if self.ready:
+            self._put_own(line, wire_id, now)
+        else:
+            self._wait(wire_id, lambda at: self._put_own(line, wire_id, at), now)
         return pending
+
+    def _put(self, frame: Frame, wire_id: bytes, now: float, edits: list[Edit] | None = None) -> None:
+        if self.bridge is not None:
+            self.bridge.send(frame, wire_id, edits or [], now)
+            return
+        if wire_id != frame.id:
+            edits = [*(edits or ()), frame.with_id(wire_id)]
+        self._emit(ToServer(self.name, frame.forward(edits or ())))
+
+    def _put_own(self, line: bytes, wire_id: bytes, now: float) -> None:
+        if self.bridge is not None:
+            self.bridge.send(make(line), wire_id, [], now, ours=True)
+        else:
+            self._emit(ToServer(self.name, (line,)))
+
+    def _wait(self, wire_id: bytes, send: Any, now: float) -> None:
+        self._waiting.append((wire_id, send))
+        self.open(now)
 
     def tell(self, pieces: tuple[Piece, ...]) -> None:
         """Send a notification or an answer. It is lost where the server is down: nobody there could know it."""
@@ -83,7 +85,42 @@ class Link:
             self._told += 1
             self._emit(ToServer(self.name, pieces))
         elif self.state != "down":
-            self._waiting.append((None, pieces))
+            self._waiting.append((None, lambda now: self._emit(ToServer(self.name, pieces))))
+
+    def notify(self, frame: Frame, now: float) -> None:
+        """Pass a host's notification on."""
+        if self.bridge is None:
+            self.tell(frame.forward())
+        elif self.ready:
+            self.bridge.tell(frame, now)
+
+    def reply(self, frame: Frame, ident: bytes, now: float) -> None:
+        """Pass on the host's answer to what the server asked under this id."""
+        if self.bridge is None or not self.bridge.reply(frame, ident, now):
+            self.tell(frame.forward([frame.with_id(ident)] if ident != frame.id else ()))
+
+    def refuse(self, ident: bytes, failure: Failure, now: float) -> None:
+        """What the server asked under this id is answered by an error of ours."""
+        line = error_line(ident, failure)
+        if self.bridge is None or not self.bridge.reply(make(line), ident, now):
+            self.tell((line,))
+
+    def cancel(self, pending: Pending, now: float, frame: Frame | None = None) -> None:
+        """Nobody waits for the answer any more; the server is told so where it has seen the request.
+
+        `frame`: the host's own notification.
+        """
+        if not self.abandon(pending, now):
+            return
+        if self.bridge is not None:
+            self.bridge.cancel(pending.wire_id, now)
+        elif frame is not None:
+            span = frame.inner["requestId"]
+            same = frame.part("requestId") == pending.wire_id
+            self.tell(frame.forward([] if same else [(*span, pending.wire_id)]))
+        elif pending.method != "initialize":
+            params = b'{"requestId":%b,"reason":"timed out"}' % pending.wire_id
+            self.tell((notification_line("notifications/cancelled", params),))
 
     def abandon(self, pending: Pending, now: float) -> bool:
         """Nobody waits for the answer any more. True where the server has seen the request and should be told."""
@@ -94,6 +131,9 @@ class Link:
                 del self._waiting[index]
                 self.requests.forget(pending)
                 return False
+        if self.bridge is not None:
+            # The bridge expects late answers by ids of its own.
+            self.requests.forget(pending)
         return True
 
     def _expect(
@@ -103,13 +143,6 @@ class Link:
         pending = self.requests.expect(wire_id, method, done, now, idle=seconds, ceiling=self.rules.ceiling, **more)
         pending.told_before = self._told
         return pending
-
-    def _send(self, wire_id: bytes | None, pieces: tuple[Piece, ...], now: float) -> None:
-        if self.ready:
-            self._emit(ToServer(self.name, pieces))
-            return
-        self._waiting.append((wire_id, pieces))
-        self.open(now)
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -128,20 +161,29 @@ class Link:
 
     def unreadable(self, ids: Iterable[bytes], reason: str, now: float) -> bool:
         """An answer arrived that cannot be read. Fails the request it seems to answer; False where there is none."""
+        text = f"The MCP server {self.name!r} sent an answer that cannot be read ({reason})."
+        if self.bridge is not None:
+            return self.bridge.unreadable(ids, text, now)
         for ident in ids:
             pending = self.requests.find(ident)
             if pending is not None:
-                text = f"The MCP server {self.name!r} sent an answer that cannot be read ({reason})."
                 self._settle(pending, Failure(CONNECTION_CLOSED, text), now)
                 return True
         return False
 
     def _unmatched(self, frame: Frame, now: float) -> None:
         assert frame.id is not None
+        if frame.id == b"null" or not self.requests.was_answered(frame.id):
+            self.mismatched(frame, now)
+        else:
+            self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
+
+    def mismatched(self, frame: Frame, now: float) -> None:
+        """An answer came whose id is that of no request."""
         self._emit(Log("warning", "answer_unexpected", {"server": self.name}))
         if frame.id == b"null":
             self.strayed(frame, now)
-        elif not self.requests.was_answered(frame.id):
+        else:
             self._fail_only_one(now)
 
     def strayed(self, frame: Frame, now: float) -> None:
@@ -191,121 +233,6 @@ class Link:
         for pending in self.requests.due(now):
             waited = "in all" if now >= pending.latest else "without a sign of progress"
             text = f"The MCP server {self.name!r} did not answer within {pending.idle:g} s ({waited})."
-            if self.abandon(pending, now) and pending.method != "initialize":
-                params = b'{"requestId":%b,"reason":"timed out"}' % pending.wire_id
-                self.tell((notification_line("notifications/cancelled", params),))
+            self.cancel(pending, now)
             self._emit(Log("warning", "request_timeout", {"server": self.name, "method": pending.method}))
             pending.done(Failure(REQUEST_TIMEOUT, text), now)
-
-    # -- the connection ------------------------------------------------------------------------------------------
-
-    def open(self, now: float) -> None:
-        """Have the server started unless it runs. Where it failed too often lately, what waits for it fails."""
-        if self.state != "down":
-            return
-        delay = max(0.0, self._not_before - now)
-        if delay > LONGEST_HOLD:
-            text = f"The MCP server {self.name!r} keeps failing; it is started again in {delay:.0f} s at the earliest."
-            self._fail_all(Failure(CONNECTION_CLOSED, text), now)
-            return
-        self.state = "opening"
-        self._emit(Open(self.name, delay))
-
-    def opened(self, now: float) -> None:
-        """The server runs. It is greeted first if the host has greeted us."""
-        self.state = "open"
-        self.generation += 1
-        self._opened_at = now
-        self._told = self._told_before = 0
-        if self.greeting is None:
-            self._flush()
-        else:
-            self._send_greeting(now)
-
-    def greet(self, params: bytes, now: float) -> None:
-        """Send `initialize` with these params, now and after every restart; everything else waits for the answer."""
-        self.greeting = params
-        self.ready, self._greeting_due = False, True
-        if self.state == "open":
-            self._send_greeting(now)
-        else:
-            self.open(now)
-
-    def _send_greeting(self, now: float) -> None:
-        self.greeted, self._greeting_due = False, True
-        wire_id = self.requests.claim(None)
-        self._expect(wire_id, "initialize", self._greeting_answered, now, idle=self.rules.handshake, whole=True)
-        self._emit(ToServer(self.name, (request_line(wire_id, "initialize", self.greeting),)))
-
-    def _greeting_answered(self, outcome: Outcome, now: float) -> None:
-        if isinstance(outcome, Frame) and "result" in outcome.top:
-            self.greeted, self._greeting_due = True, False
-            if self.on_greeted:
-                self.on_greeted(self, outcome, now)
-            else:
-                self.start_session(now)
-            return
-        if isinstance(outcome, Frame):
-            why = text_of(outcome.part("message")) or "no reason given"
-            outcome = Failure(CONNECTION_CLOSED, f"The MCP server {self.name!r} refused the handshake: {why}")
-        self._greeting_failed(outcome, now)
-        if self.state == "open":
-            self._emit(Close(self.name))
-            self.closed("did not complete the handshake", now)
-
-    def _greeting_failed(self, failure: Failure, now: float) -> None:
-        if self._greeting_due and self.on_greeted:
-            self._greeting_due = False
-            self.on_greeted(self, failure, now)
-
-    def start_session(self, now: float) -> None:
-        """The handshake is complete: tell the server, and let everything through."""
-        if self.ready:
-            return
-        self._told += 1
-        self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
-        for line in self.after_greeting:
-            wire_id = self.requests.claim(None)
-            self._expect(wire_id, "(again)", _ignore, now, idle=self.rules.handshake)
-            self._emit(ToServer(self.name, (line.replace(b"@ID@", wire_id, 1),)))
-        self._flush()
-
-    def _flush(self) -> None:
-        self.ready = True
-        waiting, self._waiting = self._waiting, []
-        for _, pieces in waiting:
-            self._emit(ToServer(self.name, pieces))
-
-    def closed(self, reason: str, now: float) -> None:
-        """The connection is gone. Whoever waits is told why; the next request starts the server again."""
-        if self.state == "down":
-            return
-        if self.state == "open" and now - self._opened_at >= STEADY_SECONDS:
-            self._failures = 0
-        self.state, self.ready, self.greeted = "down", False, False
-        self._not_before = now + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
-        self._failures += 1
-        self._emit(Log("warning", "server_closed", {"server": self.name, "reason": reason}))
-        text = f"The MCP server {self.name!r} {reason}; it is started again on the next request."
-        self._fail_all(Failure(CONNECTION_CLOSED, text), now)
-
-    def _fail_all(self, failure: Failure, now: float) -> None:
-        self._waiting.clear()
-        for pending in self.requests.forget_all():
-            pending.done(failure, now)
-        self._greeting_failed(failure, now)
-
-    def remember(self, frame: Frame) -> None:
-        """Keep a request that a restarted server must be sent again: the log level, the subscriptions."""
-        params = frame.top_piece("params")
-        if not isinstance(params, bytes) or frame.method is None:
-            return
-        line = request_line(b"@ID@", frame.method.replace("unsubscribe", "subscribe"), params)
-        same = line if frame.method != "logging/setLevel" else b'"logging/setLevel"'
-        self.after_greeting = [earlier for earlier in self.after_greeting if same not in earlier]
-        if frame.method != "resources/unsubscribe":
-            self.after_greeting.append(line)
-
-
-def _ignore(outcome: Outcome, now: float) -> None:
-    """Nobody waits for this answer."""

@@ -6,6 +6,7 @@ Sans-I/O: no clock, no files, no processes. Every method takes one event and ret
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,12 @@ class Proxy:
         self._out: list[Command] = []
         self.own = own
         self.links = {rules.name: Link(rules, self.emit, keep_ids=self.keep_ids) for rules in servers}
+        for link in self.links.values():
+            link.deliver = lambda link, frame, now: self._inbox.append((link, frame, now))
+        self._inbox: deque[tuple[Link, Frame, float]] = deque()
+        """What bridges have made of the servers' messages."""
+        self.unmet = set(self.links)
+        """Servers of which it is not known how a host of 2026-07-28 reaches them."""
         self.tools = Tools(servers, own)
         self.initialized = False
         self._calls: dict[bytes, Call] = {}
@@ -60,6 +67,8 @@ class Proxy:
 
     def drain(self) -> list[Command]:
         """What has followed so far."""
+        while self._inbox:
+            self._server_said(*self._inbox.popleft())
         out, self._out = self._out, []
         return out
 
@@ -70,7 +79,7 @@ class Proxy:
         self._roots.now = now
         for one in message if isinstance(message, list) else (message,):
             if isinstance(one, Malformed):
-                self._unreadable_from_host(one)
+                self._unreadable_from_host(one, now)
             elif one.method is None:
                 if not self._lending.answered(one) and not self._roots.answered(one):
                     self._questions.answered(one, now)
@@ -87,10 +96,33 @@ class Proxy:
         if frame.method == "initialize":
             self._lending.greeting = frame.part("capabilities")
             self._roots.greeted(frame.part("capabilities"))
+        elif call.modern and frame.method != "server/discover" and self.links:
+            self._meet(call, now)
         try:
             self.route(call, now)
         except (LookupError, TypeError, ValueError) as error:
             self.fail(call, Failure(INVALID_PARAMS, f"Invalid params: {error}"))
+
+    def _meet(self, call: Call, now: float) -> None:
+        """Have every server reachable for a host of 2026-07-28: some are bridged to."""
+        bridged = any(link.bridge is not None for link in self.links.values())
+        if self.unmet or bridged:
+            from .bridges.meeting import meet
+
+            self.unmet = {name for name in self.links if not meet(self.links[name], self.own, call.meta, now)}
+
+    def begin_handshake(self, link: Link, now: float) -> None:
+        """A host greets: a connection that was opened for one of 2026-07-28 cannot be used for it."""
+        self.unmet = set(self.links)
+        if link.bridge is not None:
+            link.reopen("is started again for a host of the handshake", now)
+            link.bridge = None
+
+    def bridge_to_modern(self, link: Link) -> None:
+        """Have a server that knows no handshake answer it."""
+        from .bridges.meeting import to_modern
+
+        to_modern(link)
 
     def route(self, call: Call, now: float) -> None:
         """Decide where a request goes."""
@@ -112,18 +144,15 @@ class Proxy:
             return
         self.end(call)
         self._lending.dropped(call)
-        span = frame.inner["requestId"]
         for link, pending in call.waits_for:
-            if link.abandon(pending, now):
-                edits = [] if pending.wire_id == wanted else [(*span, pending.wire_id)]
-                link.tell(frame.forward(edits))
+            link.cancel(pending, now, frame)
         if call.key is not None and call.answer is None:
             self._settling.pop(call.key, None)
             self.emit(CancelOwn(call.key))
 
-    def _unreadable_from_host(self, bad: Malformed) -> None:
+    def _unreadable_from_host(self, bad: Malformed, now: float) -> None:
         self._noted("", "host_message_unreadable", {"reason": bad.reason})
-        if self._questions.unreadable(bad):
+        if self._questions.unreadable(bad, now):
             return
         ident = bad.ids[0] if bad.ids else b"null"
         self.emit(ToHost((error_line(ident, Failure(bad.code, bad.reason)),)))
@@ -144,13 +173,20 @@ class Proxy:
         for one in message if isinstance(message, list) else (message,):
             if isinstance(one, Malformed):
                 self._unreadable_from_server(link, one, now)
-            elif one.method is None:
-                link.answered(one, now)
-            elif one.id is None:
-                self._server_notified(link, one, now)
+            elif link.bridge is not None:
+                link.bridge.receive(one, now)
             else:
-                self._questions.ask(link, one)
+                self._server_said(link, one, now)
         return self.drain()
+
+    def _server_said(self, link: Link, frame: Frame, now: float) -> None:
+        """A server's message, in the host's era."""
+        if frame.method is None:
+            link.answered(frame, now)
+        elif frame.id is None:
+            self._server_notified(link, frame, now)
+        else:
+            self._questions.ask(link, frame, now)
 
     def _server_notified(self, link: Link, frame: Frame, now: float) -> None:
         if frame.method == "notifications/progress":
@@ -198,11 +234,14 @@ class Proxy:
         asking = self._questions.asking()
         for name, link in self.links.items():
             link.expire(now, asking=name in asking)
+            if link.bridge is not None:
+                link.bridge.tick(now)
         return self.drain()
 
     def next_deadline(self) -> float | None:
         """When `tick` is due next; None while nothing waits."""
-        deadlines = (link.requests.next_deadline() for link in self.links.values())
+        deadlines = [link.requests.next_deadline() for link in self.links.values()]
+        deadlines += [link.bridge.next_deadline() for link in self.links.values() if link.bridge is not None]
         deadlines.append(self._roots.next_deadline())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -213,7 +252,8 @@ class Proxy:
             return self.drain()
         self.end(call)
         if result is not None:
-            self.emit(ToHost((result_line(call.id, result),)))
+            bridge = self.links[call.server].bridge if call.server else None
+            self.emit(ToHost((result_line(call.id, bridge.finished(result) if bridge else result),)))
         elif call.answer is not None:
             self.emit(ToHost(self._answer_pieces(call, call.answer, clean_edits(call.answer))))
         return self.drain()
@@ -258,7 +298,10 @@ class Proxy:
         span = call.frame.inner.get("arguments")
         call.arguments = call.frame.piece(span) if span else None
         call.tool, call.tool_name, call.server = tool, name, link.name
-        if self.own.consults(link.name, name, tool.definition if tool else None):
+        if link.bridge is not None and link.bridge.resumes(call.frame):
+            # It was let through before, and goes on now.
+            self._send_call(call, link, tool, name, [], now)
+        elif self.own.consults(link.name, name, tool.definition if tool else None):
             self._consulting.hold(call, link, tool, name)
         else:
             self._lend_or_send(call, link, tool, name, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .answers import INTERNAL_ERROR, Failure, error_line, notification_line
+from .answers import INTERNAL_ERROR, Failure, notification_line
 from .commands import Command, Log, ToHost
 from .frame import Frame, Malformed
 from .link import Link
@@ -30,13 +30,13 @@ class Questions:
         self._open: dict[bytes, Asked] = {}
         self._counter = 0
 
-    def ask(self, link: Link, frame: Frame) -> None:
+    def ask(self, link: Link, frame: Frame, now: float) -> None:
         """Pass a server's question on."""
         assert frame.id is not None
         if link.rules.shared and link.requests.in_flight() != 1:
             # It does not say for which call it is asked; it must not reach the wrong host.
             text = "Several calls are in flight on this shared connection, so it is not known whose host to ask."
-            link.tell((error_line(frame.id, Failure(INTERNAL_ERROR, text)),))
+            link.refuse(frame.id, Failure(INTERNAL_ERROR, text), now)
             return
         host_id = frame.id
         if not self._keep_ids or same_id(host_id) in self._open:
@@ -53,15 +53,15 @@ class Questions:
             self._emit(Log("info", "host_answer_unexpected"))
             return
         asked.link.requests.touch(now)
-        asked.link.tell(frame.forward([frame.with_id(asked.id)] if asked.id != frame.id else ()))
+        asked.link.reply(frame, asked.id, now)
 
-    def unreadable(self, bad: Malformed) -> bool:
+    def unreadable(self, bad: Malformed, now: float) -> bool:
         """The host sent what may be an answer and cannot be read. False where it answers none of these."""
         for ident in bad.ids if bad.is_answer else ():
             asked = self._take(ident)
             if asked is not None:
                 text = f"The host's answer cannot be read: {bad.reason}"
-                asked.link.tell((error_line(asked.id, Failure(INTERNAL_ERROR, text)),))
+                asked.link.refuse(asked.id, Failure(INTERNAL_ERROR, text), now)
                 return True
         return False
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .answers import METHOD_NOT_FOUND, REQUEST_TIMEOUT, Failure, notification_line
 from .calls import Call
-from .commands import Close, Log, ToHost
-from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, NO_BRIDGE
+from .commands import Log, ToHost
+from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN
 from .frame import Frame
 from .gather import Gather, Gathered
 from .link import Link
@@ -18,8 +18,8 @@ from .requests import Outcome
 
 OPENING_SECONDS = 25.0
 """Servers that have not answered by then are left out of `initialize`; they are announced when they come."""
-PROBE_SECONDS = 8.0
-"""The common client gives up its own probe after ten."""
+PROBE_SECONDS = 4.5
+"""The common client gives up its own probe after ten; servers that stay silent are greeted in the same time."""
 
 
 class Reception:
@@ -29,8 +29,6 @@ class Reception:
         self._proxy = proxy
         self._links = proxy.links
         self._info: dict[str, dict[str, Any]] = {}
-        self._spoken: dict[str, str] = {}
-        """The era each running server was opened in."""
         self._call: Call | None = None
         self._awaited: set[str] = set()
         self.until: float | None = None
@@ -46,22 +44,22 @@ class Reception:
     def initialize(self, call: Call, now: float) -> None:
         self._call, self.until = call, now + OPENING_SECONDS
         self._proxy.initialized = False
-        willing = {name: link for name, link in self._links.items() if link.rules.era != MODERN}
-        for name in self._links.keys() - willing.keys():
-            self._left_out(name, f"it is configured for protocol {MODERN}. {NO_BRIDGE}")
-        self._awaited = set(willing)
-        for name, link in willing.items():
-            self._reopen_if(name, MODERN, now)
-            self._spoken[name] = HANDSHAKE
-            link.on_greeted = self._greeted
+        self._awaited = set(self._links)
+        for link in self._links.values():
+            self._proxy.begin_handshake(link, now)
+            self._reopen_if(link, MODERN, now)
+            link.on_greeted, link.on_refused = self._greeted, _refused
+            if link.rules.era == MODERN:
+                self._proxy.bridge_to_modern(link)
+            elif link.era == MODERN:
+                link.era = None
             link.greet(_params(call), now)
         self._answer()
 
-    def _reopen_if(self, name: str, era: str, now: float) -> None:
+    def _reopen_if(self, link: Link, era: str, now: float) -> None:
         """A connection that was opened in the other era cannot change it."""
-        if self._spoken.get(name) == era and self._links[name].state == "open":
-            self._proxy.emit(Close(name))
-            self._links[name].closed("is started again in the other protocol era", now)
+        if link.era == era and link.rules.era == "auto":
+            link.reopen("is started again in the other protocol era", now)
 
     def _left_out(self, name: str, reason: str) -> None:
         self._proxy.emit(Log("error", "server_left_out", {"server": name, "reason": reason}))
@@ -103,40 +101,61 @@ class Reception:
     # -- 2026-07-28 ----------------------------------------------------------------------------------------------
 
     def discover(self, call: Call, now: float) -> None:
-        fixed = [name for name, link in self._links.items() if link.rules.era == HANDSHAKE]
-        if fixed:
-            self._refuse(call, fixed)
-            return
-        for name, link in self._links.items():
-            self._reopen_if(name, HANDSHAKE, now)
-            link.greeting = None
-            self._spoken[name] = MODERN
-        ask = Gather(call, self._links.values(), "server/discover", self._discovered_by(call), seconds=PROBE_SECONDS)
-        ask.start(now)
+        for link in self._links.values():
+            self._reopen_if(link, HANDSHAKE, now)
+            if link.rules.era == HANDSHAKE:
+                self._bridge(link, call, now)
+            elif link.bridge is None:
+                link.greeting = None
+        self._ask(call, lambda found, at: self._discovered(call, found, at), now)
 
-    def _discovered_by(self, call: Call) -> Any:
-        return lambda found, now: self._discovered(call, found)
+    def _ask(self, call: Call, done: Callable[[dict[str, Gathered], float], None], now: float) -> None:
+        Gather(call, self._links.values(), "server/discover", done, seconds=PROBE_SECONDS).start(now)
 
-    def _discovered(self, call: Call, found: dict[str, Gathered]) -> None:
-        unwilling = [name for name, answer in found.items() if answer.refusal is not None or _is_silent(answer)]
-        if unwilling:
-            for name in unwilling:
-                # Whoever refused has not committed itself: it can still be greeted on the same connection.
-                self._spoken.pop(name, None)
-            self._refuse(call, unwilling)
-            return
+    def _bridge(self, link: Link, call: Call, now: float) -> None:
+        from .bridges.meeting import meet
+
+        link.era = HANDSHAKE
+        meet(link, self._proxy.own, call.meta, now)
+
+    def _discovered(self, call: Call, found: dict[str, Gathered], now: float) -> None:
+        """Servers that do not know the question are bridged to, unless that is all of them: then the host greets."""
+        willing = [name for name, answer in found.items() if answer.results]
+        others = [self._links[name] for name in found if name not in willing]
+        for name in willing:
+            if self._links[name].bridge is None:
+                self._links[name].era = MODERN
+        for link in others:
+            answer = found[link.name]
+            link.era = HANDSHAKE if answer.refusal is not None or _is_silent(answer) else link.era
+        if others and not willing:
+            self._refuse(call, [link.name for link in others])
+        elif others:
+            for link in others:
+                self._bridge(link, call, now)
+            self._ask(call, lambda again, at: self._introduce(call, again), now)
+        else:
+            self._introduce(call, found)
+
+    def _introduce(self, call: Call, found: dict[str, Gathered]) -> None:
         self._info = {name: read_result(answer.results[0]) for name, answer in found.items() if answer.results}
         self._proxy.answer(call, discover_result(self._info, self._proxy.own))
 
     def _refuse(self, call: Call, names: Sequence[str]) -> None:
         """An error that makes a host of both eras fall back to the handshake, and tells others why."""
-        text = f"Not every server speaks protocol {MODERN}: {', '.join(names)}. {NO_BRIDGE}"
+        text = f"No server speaks protocol {MODERN}: {', '.join(names)}."
         self._proxy.fail(call, Failure(METHOD_NOT_FOUND, text, {"supported": list(HANDSHAKE_VERSIONS)}))
 
 
 def _params(call: Call) -> bytes:
     params = call.frame.top_piece("params")
     return params if isinstance(params, bytes) else b"{}"
+
+
+def _refused(link: Link, answer: Frame, now: float) -> bool:
+    from .bridges.meeting import refuses_handshake
+
+    return refuses_handshake(link, answer, now)
 
 
 def _is_silent(answer: Gathered) -> bool:
