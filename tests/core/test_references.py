@@ -79,6 +79,23 @@ def test_a_typed_phrase_means_the_latest_result_of_that_type(sentence: str, expe
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
+        ("Filter those query results to last month.", "many"),
+        ("Sort these rows.", "many"),
+        ("Show me the query result.", "one"),
+        ("What is the id of that row?", "one"),
+    ],
+)
+def test_a_plural_means_a_result_that_holds_several(sentence: str, expected: str) -> None:
+    """SPEC-029 §7: "those results" are of several rows; where none has several, the newest is meant."""
+    many = made("many", "read_query", rows(40, "id", "city"), tool_class=ToolClass.SQL)
+    one = made("one", "read_query", rows(1, "id", "city"), tool_class=ToolClass.SQL)
+    assert resolve(sentence, (many, one)).id == expected
+    assert resolve(sentence, (one,)).id == "one"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
         ("Book the hotel you found, please.", "t1"),
         ("Reserve a table at that restaurant.", "t2"),
         ("Two of those bus tickets, please.", "t3"),

@@ -93,6 +93,8 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     if best >= ENOUGH:
         alike = [c for c, score in zip(earlier, scores, strict=True) if score >= ALIKE * best]
         leading = max(typed, key=lambda one: one.weight * max(evidence(one, c, earlier) for c in alike))
+        if leading.ordinal is None:
+            alike = _several(leading, alike)
         return _pick(leading, alike, earlier, "the most recent result of that type")
     free = [one for one in phrases if one.head is None and one.count is None]
     strong = [one for one in typed if one.weight >= 0.9]
@@ -114,10 +116,15 @@ def _settle(phrase: Phrase, earlier: Sequence[Candidate]) -> Phrase:
 def _untyped(phrase: Phrase, text: str, earlier: Sequence[Candidate]) -> Resolution:
     if phrase.ordinal is not None and phrase.ordinal > 0:
         return _counted(phrase, phrase.ordinal, earlier)
-    alike = [c for c in earlier if phrase.plural and (c.rows or 0) > 1] or list(earlier)
+    alike = _several(phrase, earlier)
     if phrase.ordinal is None:
         alike = _on_topic(text, alike)
     return _pick(phrase, alike, earlier, "the most recent result")
+
+
+def _several(phrase: Phrase, alike: Sequence[Candidate]) -> list[Candidate]:
+    """For a plural ("those query results") the results that hold several, where there are some."""
+    return [c for c in alike if phrase.plural and (c.rows or 0) > 1] or list(alike)
 
 
 def _on_topic(text: str, alike: list[Candidate]) -> list[Candidate]:
