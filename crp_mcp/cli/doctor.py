@@ -9,12 +9,16 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crp_mcp import __version__
 from crp_mcp.app.settings import Settings
 from crp_mcp.errors import CrpError
 
 from . import common
+
+if TYPE_CHECKING:
+    from crp_mcp.config import ServerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +186,35 @@ def check_config(path: Path) -> Iterator[Finding] | list[Finding]:
 
 
 def check_server(server: object) -> str:
-    """Whether a server's program can be found. Names of variables only, never values."""
+    """Whether a server's program can be found, or who we are to one over HTTP. Names only, never values."""
     from crp_mcp.config import ServerConfig
     from crp_mcp.errors import ConfigError
 
     assert isinstance(server, ServerConfig)
+    if server.url is not None:
+        return check_remote(server)
     command, args = server.stdio()
     found = shutil.which(command, path=server.env.get("PATH"))
     if found is None:
         raise ConfigError(f"program {command!r} is not on the PATH")
     names = ", ".join(sorted(server.env)) or "none"
     return f"{found} with {len(args)} arguments; variables of its own: {names}"
+
+
+def check_remote(server: ServerConfig) -> str:
+    """Where a server over HTTP is, and what it is told of us. Connects nowhere."""
+    from crp_mcp.app.upstreams import from_config
+    from crp_mcp.mcp.remote.tokens import TokenFile, describe, is_private, shown_address
+    from crp_mcp.mcp.spec import PassThrough, RemoteSpec
+
+    spec = from_config(server, os.environ)
+    assert isinstance(spec, RemoteSpec)
+    names = ", ".join(sorted(spec.headers)) or "none"
+    if isinstance(spec.auth, PassThrough):
+        credentials = f"its client's own credentials ({spec.auth.inbound}) are handed on"
+    elif "authorization" in map(str.lower, spec.headers):
+        credentials = "the header Authorization says who we are"
+    else:
+        credentials = describe(TokenFile(spec.tokens, spec.url, spec.account).read(), spec)
+    plain = " (plain http: anyone on the way can read it)" if not is_private(spec.url) else ""
+    return f"{shown_address(spec.url)}{plain}; headers of its own: {names}; {credentials}"

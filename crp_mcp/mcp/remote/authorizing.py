@@ -23,8 +23,8 @@ from crp_mcp.mcp.spec import OAuth, RemoteSpec
 
 from .faults import Fault
 from .http import open_client, reason_of
-from .renewing import ERRORS, Refused, is_private
-from .tokens import Login
+from .renewing import ERRORS, Refused
+from .tokens import Login, is_private
 
 PROTOCOL = "2025-11-25"
 SECONDS = 30.0

@@ -6,13 +6,13 @@ import base64
 import json
 import time
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import httpx2
 
 from .faults import Fault
 from .http import open_client, reason_of, short_body
-from .tokens import Login, TokenFile
+from .tokens import Login, TokenFile, is_private
 
 SECONDS = 20.0
 ERRORS = (
@@ -120,12 +120,6 @@ async def _post(url: str, form: dict[str, str], client: dict[str, Any]) -> tuple
         except httpx2.HTTPError as error:
             text = f"needs a new token, and its authorization server {reason_of(error)}"
             raise Fault(text, sent=False, passing=False) from None
-
-
-def is_private(url: str) -> bool:
-    """Whether nobody on the way can read what is sent there."""
-    parts = urlsplit(url)
-    return parts.scheme == "https" or parts.hostname in ("127.0.0.1", "::1", "localhost")
 
 
 def _authenticated(form: dict[str, str], client: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:

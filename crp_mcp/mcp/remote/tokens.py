@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crp_mcp.errors import ConfigError
+from crp_mcp.mcp.spec import OAuth, RemoteSpec
 
 EARLY_SECONDS = 30.0
 """A token is renewed this long before it ends, so that it does not end on its way."""
@@ -189,6 +190,20 @@ def shown_address(url: str) -> str:
     return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
 
-def all_logins(folder: str) -> list[Path]:
-    """The files of all logins."""
-    return sorted(Path(folder).glob("*.json")) if os.path.isdir(folder) else []
+def is_private(url: str) -> bool:
+    """Whether nobody on the way can read what is sent there."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or parts.hostname in ("127.0.0.1", "::1", "localhost")
+
+
+def describe(login: Login | None, spec: RemoteSpec) -> str:
+    """What there is to say of a login, without what is secret."""
+    unattended = isinstance(spec.auth, OAuth) and spec.auth.grant == "client_credentials"
+    if login is None:
+        return "client credentials" if unattended else f"no login; if it wants one, run `{spec.login}`"
+    scope = f" for {login.scope}" if login.scope else ""
+    if unattended or login.refresh_token:
+        return f"logged in{scope}; the token is renewed by itself"
+    if login.ended(time.time()):
+        return f"the login has ended; run `{spec.login}`"
+    return f"logged in{scope}"
