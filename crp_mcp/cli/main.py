@@ -26,6 +26,8 @@ COMMANDS = {
     "receipt": "show, verify or prove a compaction receipt",
     "purge": "erase stored results and everything made from them",
     "sweep": "purge what is past its retention, and finish erasures that had to wait",
+    "login": "log in to a server over HTTP, and keep its token",
+    "logout": "forget the token of a server over HTTP",
     "keys": "list, rotate, export or trust signing keys",
     "doctor": "check store, keys, configuration and upstream servers",
 }
