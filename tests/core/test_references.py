@@ -109,7 +109,17 @@ def test_everyday_things_are_known_by_tool_column_and_near_words(sentence: str, 
     assert resolve(sentence, TRIP).id == expected
 
 
-@pytest.mark.parametrize("sentence", ["Book that umbrella.", "Hello there.", "Buy tickets for that concert.", ""])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Book that umbrella.",
+        "Hello there.",
+        "Buy tickets for that concert.",
+        "How does the garden gate option work?",
+        "Where are the cache entries evicted?",
+        "",
+    ],
+)
 def test_without_evidence_nothing_is_meant(sentence: str) -> None:
     """An unresolved phrase stays unresolved, and says so."""
     found = resolve(sentence, WORK[:4])

@@ -19,6 +19,8 @@ from .words import NEAR, stem, tokens
 ALIKE = 0.75
 """Share of the best evidence from which on results count as equally meant."""
 ENOUGH = 0.3
+POINTS = 0.9
+"""Weight from which on a phrase points back by itself: "those", "other", "the last", "you found"."""
 RUNNERS_UP = 3
 TOPIC_WORDS = 2
 """So many words of a sentence must be columns of an older result before "any of those" means that one."""
@@ -86,7 +88,9 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
         return Resolution(named.id, "its id or name was said", named.name or named.id)
     if not phrases:
         return Resolution(None, "no phrase refers to an earlier result")
-    phrases = [_settle(one, earlier) for one in phrases]
+    phrases = [settled for one in phrases if (settled := _settle(one, earlier)) is not None]
+    if not phrases:
+        return Resolution(None, "nothing stored answers to its words")
     typed = [one for one in phrases if one.head is not None or one.count is not None]
     scores = [sum(one.weight * evidence(one, c, earlier) for one in typed) for c in earlier]
     best = max(scores)
@@ -104,13 +108,18 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     return _untyped(max(free, key=lambda one: one.weight), text, earlier)
 
 
-def _settle(phrase: Phrase, earlier: Sequence[Candidate]) -> Phrase:
-    """The phrase with the last of its nouns that any result answers to as its head: the others may be no nouns."""
+def _settle(phrase: Phrase, earlier: Sequence[Candidate]) -> Phrase | None:
+    """The phrase with the last of its nouns that any result answers to as its head: the others may be no nouns.
+
+    None for one that points at nothing ("the cache entries") and whose nouns no result answers to.
+    """
     nouns = () if phrase.head is None else (*phrase.modifiers, phrase.head)
     for at in range(len(nouns) - 1, -1, -1):
         if any(word_evidence(nouns[at], c) for c in earlier):
             return replace(phrase, head=nouns[at], modifiers=nouns[:at])
-    return replace(phrase, head=None, modifiers=()) if phrase.generic else phrase
+    if not phrase.generic:
+        return phrase
+    return replace(phrase, head=None, modifiers=()) if not nouns or phrase.weight >= POINTS else None
 
 
 def _untyped(phrase: Phrase, text: str, earlier: Sequence[Candidate]) -> Resolution:
