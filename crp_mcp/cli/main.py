@@ -29,6 +29,7 @@ COMMANDS = {
     "login": "log in to a server over HTTP, and keep its token",
     "logout": "forget the token of a server over HTTP",
     "keys": "list, rotate, export or trust signing keys",
+    "selftest": "drive a server directly and through us, and print what differs",
     "doctor": "check store, keys, configuration and upstream servers",
 }
 USAGE = 2

@@ -80,9 +80,8 @@ def judge(era: str, probe: Probe, direct: Recording, again: Recording, through: 
     mended = _mended(probe, one, three) if found else None
     if mended:
         notes, found = [*notes, mended], []
-    facts = sum(through.facts.get(name) == value for name, value in direct.facts.items())
-    seen, exact = len(three) + len(through.facts), exact + facts
-    return Finding(era, probe.feature, seen, exact, tuple(dict.fromkeys(notes)), volatile, tuple(found))
+    exact += sum(through.facts.get(name) == value for name, value in direct.facts.items())
+    return Finding(era, probe.feature, len(three) + len(through.facts), exact, tuple(dict.fromkeys(notes)), volatile, tuple(found))
 
 
 def _mended(probe: Probe, direct: Sequence[Message], through: Sequence[Message]) -> str | None:

@@ -91,7 +91,7 @@ def unknown_members(era: Era, known: Known) -> Iterator[Try]:
         peer.sent["30"] = "tools/list"
         params = era.params({"unknown": extra}, {"com.example/selftest": extra})
         peer.send(f'{{"jsonrpc":"2.0","x-unknown":true,"id":30,"method":"tools/list","params":{params}}}')
-        peer.answer()
+        peer.fence(era.params())
         peer.tell("notifications/selftest/unknown", era.params(extra))
         peer.ask("31", "prompts/list", era.params(extra))
 
