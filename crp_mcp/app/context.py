@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crp_mcp.core.assemble.reply import Reply
+    from crp_mcp.core.request import ContextBudget, ContextRequest
     from crp_mcp.mcp.tools.context import ContextTools
     from crp_mcp.relay.reading import Reader
     from crp_mcp.relay.sealing import Sealer
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 ROOTS_KEY = "CRP_MCP_ROOTS"
+ANSWER_TOKENS = 2_000
 MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "package.json", "Cargo.toml", "go.mod", "pom.xml", "Makefile")
 """What a folder has that is somebody's project; others (a home folder, the disk's root) are never read unasked."""
 
@@ -33,6 +36,30 @@ def context_roots(env: Mapping[str, str], project: str) -> tuple[str, ...]:
     if folder is None or folder in (Path.home(), Path(folder.anchor)):
         return ()
     return (project,) if any((folder / mark).exists() for mark in MARKS) else ()
+
+
+def assemble_context(
+    request: ContextRequest,
+    roots: Sequence[str | Path],
+    budget: ContextBudget | None = None,
+    *,
+    why: bool = False,
+) -> Reply:
+    """Answer a request from the files under `roots`, without a store; `.to_json()` of the reply is all of it.
+
+    Without a budget an answer has its usual size, or what the request asks for. Raises BadRequest.
+    """
+    from crp_mcp.core.assemble.assembling import assemble
+    from crp_mcp.core.request import ContextBudget
+    from crp_mcp.tokens import open_counter
+    from crp_mcp.workspace.code import code_parsers
+    from crp_mcp.workspace.corpus import open_workspace
+
+    if budget is None:
+        budget = ContextBudget(max_tokens=ANSWER_TOKENS if request.max_tokens is None else request.max_tokens)
+    workspace = open_workspace([Path(one).expanduser().resolve() for one in roots], code_parsers())
+    workspace.refresh()
+    return assemble(request, workspace, budget=budget, count=open_counter().count, why=why)
 
 
 def context_tools(

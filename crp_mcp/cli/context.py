@@ -87,6 +87,7 @@ def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, dict[str, st
 
     Beside the reply: receipt and cursor, which only a store has.
     """
+    from crp_mcp.app.context import assemble_context
     from crp_mcp.core.request.models import ContextBudget
     from crp_mcp.store import store_file
 
@@ -101,7 +102,7 @@ def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, dict[str, st
     if not store_file(Path(settings.store)).exists():
         if options.cursor:
             raise BadRequest("--cursor: there is no store that could know it; leave it out")
-        return _files_alone(settings.roots, request, budget, options.explain), {}
+        return assemble_context(request, settings.roots, budget, why=options.explain), {}
     engine = _engine(settings)
     try:
         from crp_mcp.relay.using import Ask
@@ -125,14 +126,3 @@ def _latest(engine: Any, settings: Any) -> str:
     """The conversation of this project that was used last."""
     known = engine.store.conversations(settings.scope())
     return str(known[0].scope.conversation) if known else "cli"
-
-
-def _files_alone(roots: tuple[str, ...], request: Any, budget: Any, why: bool) -> Reply:
-    from crp_mcp.core.assemble.assembling import assemble
-    from crp_mcp.tokens import open_counter
-    from crp_mcp.workspace.code import code_parsers
-    from crp_mcp.workspace.corpus import open_workspace
-
-    workspace = open_workspace([Path(one) for one in roots], code_parsers())
-    workspace.refresh()
-    return assemble(request, workspace, budget=budget, count=open_counter().count, why=why)

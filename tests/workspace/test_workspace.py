@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crp_mcp import ContextBudget, ContextRequest, assemble_context
 from crp_mcp.core.request import render
 from crp_mcp.workspace.corpus import Workspace, open_workspace
 
@@ -149,6 +150,35 @@ def test_opening_a_workspace_reads_nothing(tree: Path) -> None:
     made = open_workspace([tree, tree / "missing"])
     assert made.tree.parsed_files == 0
     assert len(made.tree.roots) == 1
+
+
+def test_a_request_over_an_installed_package(tmp_path: Path) -> None:
+    """The reference's own fields, asked of a package as it was released: the class whole, what it rests on near it."""
+    import starlette
+
+    request = ContextRequest(
+        query="How does authentication work?",
+        focus=["uko-py:class/AuthenticationMiddleware"],
+        breadth=2,
+        depth="SIGNATURES",
+        purpose="Understand the auth flow for refactoring",
+    )
+    root = Path(starlette.__file__).parent
+    reply = assemble_context(request, [root], ContextBudget(max_tokens=8000, reserved_tokens=1000))
+    first = reply.fragments[0]
+    assert (first.uko_node, first.detail_depth) == (
+        "uko-py:class/starlette.middleware.authentication.AuthenticationMiddleware",
+        9,
+    )
+    assert "async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:" in first.content
+    depths = {one.uko_node: one.detail_depth for one in reply.fragments}
+    for near in ("AuthCredentials", "UnauthenticatedUser", "AuthenticationError"):
+        assert f"uko-py:class/starlette.authentication.{near}" in depths
+    assert reply.context.total_tokens <= reply.budget == 7000
+    assert reply.context.provenance_map[first.uko_node]["resource_uri"].endswith("middleware/authentication.py")
+    assert {"query", "focus", "breadth", "depth", "purpose"} <= set(reply.applied)
+    again = assemble_context(request, [root], ContextBudget(max_tokens=8000, reserved_tokens=1000))
+    assert again.to_json() == reply.to_json()
 
 
 def test_the_reference_example_is_answered_from_a_package(tree: Path) -> None:
