@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crp_mcp.core.claims import Evidence, Options, Outcome, Verdict, check_claims, claims_of, make_evidence
+from crp_mcp.core.claims import Attribution, Evidence, Options, Outcome, Verdict, check_claims, claims_of, make_evidence
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.shape import shape_from_json
 from crp_mcp.errors import NotFound
 from crp_mcp.proof.chain import salted_digest, salted_hash
 from crp_mcp.store import SqliteStore
 
+from . import grounding
 from .labels import Withheld
 from .reading import Reader
 from .sealing import Sealer
@@ -42,12 +43,22 @@ class Checked:
 
     @property
     def attributed(self) -> int:
-        """Claims that a result decided, either way."""
-        return sum(verdict.checked for verdict in self.verdicts)
+        """Claims that a result decided, either way; not those that only a fact or a turn did."""
+        return sum(_of_tool(verdict) for verdict in self.verdicts)
 
     @property
     def distorted(self) -> int:
-        return sum(verdict.outcome is Outcome.CONTRADICTED for verdict in self.verdicts)
+        return sum(verdict.outcome is Outcome.CONTRADICTED and _of_tool(verdict) for verdict in self.verdicts)
+
+
+def _of_tool(verdict: Verdict) -> bool:
+    return verdict.checked and verdict.attribution in (Attribution.TOOL_GROUNDED, Attribution.MIXED)
+
+
+def _sources(entry: Entry) -> tuple[str, ...]:
+    """The results that the answer of a query was computed from."""
+    made = entry.tool_call_args.get("derivedFrom", ()) if entry.origin == "query" else ()
+    return tuple(str(one.get("scratch_id")) for one in made if isinstance(one, dict))
 
 
 @dataclass(slots=True)
@@ -72,7 +83,10 @@ class Checker:
         entries, known = self._evidence_of(ask, text, references)
         must_cite = require_citation or ask.policy.must_cite
         options = Options(require_citation=must_cite, known_ids=known, picked=bool(references))
-        verdicts = tuple(check_claims(text, [self.evidence(entry) for entry in entries], options=options))
+        evidence = [self.evidence(entry) for entry in entries]
+        if not references:
+            evidence += self._besides(ask.scope, entries)
+        verdicts = tuple(check_claims(text, evidence, options=options))
         named = {finding.scratch_id for verdict in verdicts for finding in verdict.findings}
         used = {entry.scratch_id: entry for entry in entries if entry.scratch_id in named}
         self._record(ask, verdicts, used)
@@ -83,7 +97,8 @@ class Checker:
         page = self.store.list(scope, limit=limit).entries
         shown = self.reader.visible(scope, page)
         found = [self.store.get(scope, entry.scratch_id) for entry in page if entry.scratch_id in shown]
-        return [entry for entry in reversed(found) if isinstance(entry, Entry)]
+        newest = [entry for entry in reversed(found) if isinstance(entry, Entry)]
+        return self._sources_of(scope, newest) + newest
 
     def evidence(self, entry: Entry) -> Evidence:
         """An entry as evidence; its payload is read when a claim first needs it, and what it holds is kept a while."""
@@ -107,6 +122,19 @@ class Checker:
 
     # -- inside
 
+    def _sources_of(self, scope: Scope, entries: Sequence[Entry]) -> list[Entry]:
+        """Results that answers of queries were computed from and that are not among these: they are what decides."""
+        given = {entry.scratch_id for entry in entries}
+        wanted = dict.fromkeys(one for entry in entries for one in _sources(entry) if one not in given)
+        found = (grounding.entry_of(self.store, scope, one) for one in wanted)
+        return [entry for entry in found if entry is not None and self.reader.may_see(scope, entry)]
+
+    def _besides(self, scope: Scope, entries: Sequence[Entry]) -> list[Evidence]:
+        """Facts of the project and turns of the conversation, where nobody chose the results."""
+        known = grounding.fact_sources(self.store, self.reader, scope, entries)
+        facts = [grounding.as_fact(fact, self.evidence(source)) for fact, source in known]
+        return facts + grounding.turn_evidence(self.store, self.reader, scope)
+
     def _made(self, entry: Entry, names: Sequence[str]) -> Evidence:
         return make_evidence(
             entry.scratch_id,
@@ -120,6 +148,7 @@ class Checker:
             provenance_hash=entry.provenance_hash,
             names=names,
             size=entry.payload_bytes,
+            derived_from=_sources(entry),
             largest=READ_BYTES,
         )
 
@@ -162,7 +191,8 @@ class Checker:
         salts = {one: self.store.salt(entry.scope, one) for one, entry in entries.items()}
         said: list[tuple[str, Entry, dict[str, Any]]] = []
         for verdict in verdicts:
-            for scratch_id in dict.fromkeys(finding.scratch_id for finding in verdict.findings):
+            rests_on = [finding.scratch_id for finding in verdict.findings if finding.scratch_id in entries]
+            for scratch_id in dict.fromkeys(rests_on):
                 salt = salts[scratch_id]
                 here = replace(entries[scratch_id], scope=ask.scope, turn_id=ask.turn)
                 claim_hash = salted_hash(salt, verdict.claim.text.encode("utf-8", "surrogatepass"))

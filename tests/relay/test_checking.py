@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crp_mcp.core.model import Scope
+from crp_mcp.core.model import Scope, Volatility
 from crp_mcp.core.safety import POLICY_KEY
 from crp_mcp.mcp.tools.definitions import VERIFY_CLAIMS
 from crp_mcp.proof.chain import salted_digest, salted_hash
@@ -196,6 +196,78 @@ def test_what_is_said_of_other_things_is_no_distortion(at: Bench) -> None:
     assert [verdict.claim.text for verdict in checked.verdicts if verdict.distortion] == []
     wrong = ("All tests pass.", "Bo has 4 logins.", "Bo is an admin.", "There are 999 orders.")
     assert at.engine.checking.checker().check(Ask(at.scope), " ".join(wrong)).distorted == len(wrong)
+
+
+LASTING = {"volatility": Volatility.STATIC, "ttl": None}
+
+
+def verdicts(at: Bench, text: str, scope: Scope | None = None) -> list[tuple[str, str, list[str]]]:
+    """Outcome, attribution and what it rests on, of each claim."""
+    checked = at.engine.checking.checker().check(Ask(scope or at.scope), text)
+    return [(str(v.outcome), str(v.attribution), [f.scratch_id for f in v.findings]) for v in checked.verdicts]
+
+
+def test_a_fact_of_the_project_is_evidence_in_another_conversation(at: Bench) -> None:
+    """As CONTEXT_GROUNDED, over the whole result it was taken from; it is none of the tools' claims."""
+    made = orders(at, policy=LASTING)
+    at.tool("scratch_pin", scratch_id=made, promote=True)
+    other = Scope(at.scope.tenant, at.scope.project, "conv_other")
+    assert verdicts(at, "There are 250 orders in Rome.", other) == [("supported", "CONTEXT_GROUNDED", ["fact:1"])]
+    assert verdicts(at, WRONG, other) == [("contradicted", "CONTEXT_GROUNDED", ["fact:1"])]
+    checked = at.engine.checking.checker().check(Ask(other), WRONG)
+    assert (checked.attributed, checked.distorted) == (0, 0)
+    assert f'"{made}"' in checked.verdicts[0].findings[0].computed
+    assert verdicts(at, WRONG)[0][1:] == ("TOOL_GROUNDED", [made])
+
+
+def test_a_fact_whose_source_is_withheld_grounds_nothing(tmp_path: Path) -> None:
+    """Promotion opens no way around a label."""
+    with bench(tmp_path) as at:
+        made = orders(at, policy={**LASTING, "sensitivity": "RESTRICTED"})
+        at.tool("scratch_pin", scratch_id=made, promote=True)
+    with bench(tmp_path, clearance=(("*", "INTERNAL"),)) as at:
+        other = Scope(at.scope.tenant, at.scope.project, "conv_other")
+        assert verdicts(at, WRONG, other)[0][0] == "unverifiable"
+
+
+def test_what_the_user_said_is_evidence_in_this_conversation(at: Bench) -> None:
+    """As CONVERSATION_GROUNDED; what was said last holds, and what the model said proves nothing."""
+    at.tool("record_turn", role="user", text="My travel budget is 400 euros. Is the hotel budget 90 euros?", turn=1)
+    at.tool("record_turn", role="assistant", text="The cabin deposit is 75 euros.", turn=2)
+    at.tool("record_turn", role="user", text="My travel budget is 500 euros.", turn=3)
+    said = "Your travel budget is 500 euros. Your travel budget is 400 euros. The cabin deposit is 75 euros."
+    found = verdicts(at, said)
+    assert found[0] == ("supported", "CONVERSATION_GROUNDED", ["turn:3"])
+    assert found[1] == ("contradicted", "CONVERSATION_GROUNDED", ["turn:3"])
+    assert found[2][0] == "unverifiable"
+    assert verdicts(at, "The hotel budget is 90 euros.")[0][0] == "unverifiable"
+    other = Scope(at.scope.tenant, at.scope.project, "conv_other")
+    assert verdicts(at, "Your travel budget is 500 euros.", other)[0][0] == "unverifiable"
+
+
+def test_a_result_comes_before_what_was_said(at: Bench) -> None:
+    """A user's words do not bear out what a result contradicts; where both say so the attribution is MIXED."""
+    made = orders(at)
+    at.tool("record_turn", role="user", text="There are 254 orders in Rome. There are 250 orders in Oslo.", turn=1)
+    assert verdicts(at, WRONG) == [("contradicted", "TOOL_GROUNDED", [made])]
+    assert verdicts(at, "There are 250 orders in Oslo.") == [("supported", "MIXED", [made, "turn:1"])]
+
+
+def test_the_rows_of_an_answer_to_a_query_are_not_those_it_was_asked_of(at: Bench) -> None:
+    """A query's answer is no second evidence: its rows contradict nothing that its source bears out."""
+    made = orders(at)
+    by_city = f'select city, count(*) as n from "{made}" group by city'
+    asked = at.tool("scratch_query", sql=by_city)["structuredContent"]["scratch_id"]
+    assert verdicts(at, "There are 1,000 orders.") == [("supported", "TOOL_GROUNDED", [made])]
+    assert verdicts(at, "There are 4 orders.") == [("contradicted", "TOOL_GROUNDED", [made])]
+    assert verdicts(at, f"There are 4 rows [{asked}].") == [("supported", "TOOL_GROUNDED", [asked])]
+
+
+def test_what_nothing_bears_on_is_the_speakers_own_knowledge(at: Bench) -> None:
+    """PARAMETRIC: no result, fact or turn shares a name or a value with it."""
+    orders(at)
+    assert verdicts(at, "Mount Elbrus rises in the western Caucasus.") == [("unverifiable", "PARAMETRIC", [])]
+    assert verdicts(at, "I fixed the build.")[0][1] == "UNVERIFIABLE"
 
 
 @pytest.mark.parametrize(

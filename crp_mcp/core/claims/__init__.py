@@ -3,7 +3,7 @@
 from .batch import run_batch
 from .check import check_claim, check_claims
 from .document import Document
-from .evidence import make_evidence
+from .evidence import make_evidence, said_evidence
 from .model import Attribution, Claim, Distortion, Evidence, Finding, Options, Outcome, Source, Verdict
 from .split import claims_of
 
@@ -23,4 +23,5 @@ __all__ = [
     "claims_of",
     "make_evidence",
     "run_batch",
+    "said_evidence",
 ]

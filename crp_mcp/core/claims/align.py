@@ -38,6 +38,13 @@ def align(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[
     return [Aligned(e, GUESS) for e in list(evidence)[-1:]]
 
 
+def bears(claim: Claim, evidence: Sequence[Evidence]) -> bool:
+    """Whether anything given shares a name, a column or a value with a claim, or cannot be asked whether it does."""
+    text = f"{claim.context} {claim.text}"
+    words, telling = _content(text), _telling(text)
+    return any((e.mentions is None and not e.columns) or _score(e, words, telling, 0.0) >= 1.0 for e in evidence)
+
+
 def _content(text: str) -> frozenset[str]:
     return frozenset(t.stem for t in tokens(text) if t.is_word and t.low not in STOP and len(t.low) > 1)
 

@@ -73,7 +73,7 @@ def as_one(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     first = chosen[0]
     return {
         "verdict": str(outcome),
-        "attribution": str(first.attribution if outcome is not Outcome.UNVERIFIABLE else "UNVERIFIABLE"),
+        "attribution": str(first.attribution),
         "distortion": str(first.distortion) if first.distortion else None,
         "evidence": [_finding(f) for v in chosen for f in v.findings],
         "reason": first.reason,

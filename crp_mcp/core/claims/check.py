@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from .align import GUESS, Aligned, align, context_of
+from .align import GUESS, Aligned, align, bears, context_of
 from .cells import weigh_cells
 from .document import Document
 from .model import Attribution, Claim, Distortion, Evidence, Finding, Options, Outcome, Source, Verdict
+from .restate import restates
 from .split import claims_of
 from .sums import over_several
 from .weigh import Judged, choose, weigh
@@ -37,21 +38,83 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
     if unknown:
         reason = f"cites {unknown[0]}, which does not exist"
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason, citation="unknown")
-    aligned = align(claim, evidence, chosen)
-    if not aligned:
-        reason = "there is no result to hold it against" if not evidence else "no stored result bears on it"
+    if not evidence:
+        reason = "there is no result to hold it against"
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
-    judged = [(a, _weigh(claim, a, chosen)) for a in aligned]
+    held = _hold(claim, evidence, chosen)
+    if held and (held[0].best.outcome is not Outcome.UNVERIFIABLE or bears(claim, evidence)):
+        return _verdict(claim, held, chosen)
+    reason = "no stored result bears on it"
+    parametric = not _of_the_call(claim) and not bears(claim, evidence)
+    if parametric:
+        reason += ": it rests on what the speaker knows, not on what was returned or said"
+    attribution = Attribution.PARAMETRIC if parametric else Attribution.UNVERIFIABLE
+    return Verdict(claim, Outcome.UNVERIFIABLE, attribution, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What evidence of one kind comes to, and which of it."""
+
+    best: Judged
+    holders: tuple[Evidence, ...]
+
+
+def _hold(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[_Held]:
+    """What decides a claim first; with a support, what supports it of another kind too. Undecided: one that says why.
+
+    Results come before answers computed from them, then facts, then what was said.
+    """
+    chosen = bool(claim.cited) or options.picked
+    results = [e for e in evidence if e.source is Source.TOOL]
+    first = [e for e in results if chosen or not e.derived_from]
+    groups = [first, [e for e in results if e not in first]]
+    groups += [[e for e in evidence if e.source is source] for source in (Source.FACT, Source.TURN)]
+    found: list[_Held] = []
+    undecided: list[_Held] = []
+    for group in groups:
+        asked = [e for e in group if e.words] if found else group
+        held = _of_kind(claim, asked, options, only_support=bool(found) or (group is groups[1])) if asked else None
+        if held is not None and held.best.outcome is Outcome.UNVERIFIABLE:
+            undecided.append(held)
+        elif held is not None:
+            found.append(held)
+            if held.best.outcome is Outcome.CONTRADICTED:
+                break
+    return found or undecided[:1]
+
+
+def _of_kind(claim: Claim, evidence: Sequence[Evidence], options: Options, *, only_support: bool) -> _Held | None:
+    for one in reversed(evidence):  # what was said last holds
+        if one.words and (again := restates(claim.text, one.words)) is not None:
+            return _Held(again, (one,))
+    aligned = align(claim, evidence, options)
+    if not aligned:
+        return None
+    judged = [(a, _weigh(claim, a, options)) for a in aligned]
     best = choose([j for _, j in judged])
     if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame == UNREAD]):
         best = unread[0]  # what one result contradicts, one that could not be read may yet say
-    if (
-        best.outcome is not Outcome.SUPPORTED
-        and len(aligned) > 1
-        and (summed := over_several(claim.text, [a.evidence for a in aligned]))
-    ):
-        best = summed
-    return _verdict(claim, best, judged, evidence, chosen)
+    if best.outcome is not Outcome.SUPPORTED and len(aligned) > 1:
+        best = over_several(claim.text, [a.evidence for a in aligned]) or best
+    if only_support and (best.outcome is not Outcome.SUPPORTED or best.frame.startswith(_OF_THE_WHOLE)):
+        return None
+    holders = tuple(a.evidence for a, j in judged if j is best) or tuple(a.evidence for a, _ in judged)
+    return _Held(best, holders)
+
+
+_OF_THE_WHOLE = ("count", "sum-of-rows", "outcome", "stated-partial")
+"""What says how many rows there are: those of a computed answer are not those of what it was computed from."""
+_CALL = re.compile(
+    r"\b(?:results?|quer(?:y|ies)|responses?|outputs?|tools?|calls?|requests?|search(?:es)?|apis?|tables?|lists?|rows?|"
+    r"records?|entr(?:y|ies)|files?|data|logs?|tests?)\b|^\W*(?:it|they|he|she|this|that|these|those|there|all|both|none)\b",
+    re.IGNORECASE,
+)
+
+
+def _of_the_call(claim: Claim) -> bool:
+    """Whether a sentence speaks of what was called or done, or of something said before, whatever it shares."""
+    return bool(claim.cells or claim.cited or _CALL.search(claim.text) or _OWN_DEED.match(claim.text))
 
 
 _OWN_DEED = re.compile(
@@ -76,7 +139,11 @@ def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
     if claim.cells:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
-    doubted = aligned.score <= GUESS or (not options.picked and _of_something_else(claim, found))
+    doubted = (
+        bool(aligned.evidence.words)
+        or aligned.score <= GUESS
+        or (not options.picked and _of_something_else(claim, found))
+    )
     if doubted and found.outcome is Outcome.CONTRADICTED:
         return replace(found, outcome=Outcome.UNVERIFIABLE, reason="no stored result clearly bears on it")
     if found.outcome is Outcome.UNVERIFIABLE and claim.context and len(claim.text.split()) <= 12:
@@ -103,31 +170,37 @@ def _in_context(claim: Claim) -> list[str]:
     return [*out, f"{context}, {claim.text}"]
 
 
-def _verdict(
-    claim: Claim, best: Judged, judged: Sequence[tuple[Aligned, Judged]], evidence: Sequence[Evidence], options: Options
-) -> Verdict:
-    holders = [a.evidence for a, j in judged if j is best] or [a.evidence for a, _ in judged]
+def _verdict(claim: Claim, held: Sequence[_Held], options: Options) -> Verdict:
+    best = held[0].best
     if best.outcome is Outcome.UNVERIFIABLE:
         return Verdict(
             claim, best.outcome, Attribution.UNVERIFIABLE, best.reason or "it cannot be decided from the results"
         )
+    holders = [e for one in held for e in one.holders]
     sources = {e.source for e in holders}
     attribution = _ATTRIBUTION[holders[0].source] if len(sources) == 1 else Attribution.MIXED
     findings = tuple(
         Finding(
             e.scratch_id,
             e.provenance_hash,
-            best.computed.replace("{table}", f'"{e.scratch_id}"'),
-            best.found,
-            best.stated,
+            one.best.computed.replace("{table}", f'"{_runnable(e)}"'),
+            one.best.found,
+            one.best.stated,
         )
-        for e in holders
+        for one in held
+        for e in one.holders
     )
     reason = best.reason or (
         f"found {best.found}" if best.outcome is Outcome.SUPPORTED else f"stated {best.stated}, found {best.found}"
     )
     distortion = (best.distortion or Distortion.NUMBER_CHANGED) if best.outcome is Outcome.CONTRADICTED else None
     return Verdict(claim, best.outcome, attribution, reason, distortion, findings, _citation(claim, holders, options))
+
+
+def _runnable(evidence: Evidence) -> str:
+    """The id under which a reader can run what was computed: a fact's is that of the result it was taken from."""
+    of_result = evidence.source is Source.FACT and evidence.derived_from
+    return evidence.derived_from[0] if of_result else evidence.scratch_id
 
 
 def _citation(claim: Claim, holders: Sequence[Evidence], options: Options) -> str | None:

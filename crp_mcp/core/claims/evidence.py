@@ -30,6 +30,7 @@ def make_evidence(
     names: Sequence[str] = (),
     size: int | None = None,
     source: Source = Source.TOOL,
+    derived_from: Sequence[str] = (),
     largest: int = LARGEST,
 ) -> Evidence:
     """Evidence over the payload that `read()` gives, read and parsed at most once. `size`: its bytes, if known.
@@ -54,8 +55,22 @@ def make_evidence(
 
     tell = None if too_large else mentions
     return Evidence(
-        scratch_id, load, tool, server, args or {}, provenance_hash, tuple(names), columns_of(shape), tell, source
-    )
+        scratch_id, load, tool, server, args or {}, provenance_hash, tuple(names), columns_of(shape), tell, source,
+        tuple(derived_from),
+    )  # fmt: skip
+
+
+def said_evidence(name: str, text: str, *, source: Source = Source.TURN, hash_of: str = "") -> Evidence:
+    """Words as evidence: those of a turn, or of a fact whose result is not at hand."""
+
+    @cache
+    def load() -> Document:
+        return read_document(text.encode("utf-8", "surrogatepass"))
+
+    def mentions(words: Sequence[str]) -> bool:
+        return any(w in text for w in words)
+
+    return Evidence(name, load, provenance_hash=hash_of, mentions=mentions, source=source, words=text)
 
 
 def columns_of(shape: Shape | None) -> tuple[str, ...]:

@@ -66,6 +66,10 @@ class Evidence:
     mentions: Callable[[Sequence[str]], bool] | None = None
     """Whether any of these words stands in the payload: a cheap test that spares loading; None = not known."""
     source: Source = Source.TOOL
+    derived_from: tuple[str, ...] = ()
+    """Results that this one was computed from, or a fact was taken from: it is no second, independent evidence."""
+    words: str = ""
+    """What somebody said, where the evidence is that: a claim may say it again."""
 
 
 @dataclass(frozen=True, slots=True)

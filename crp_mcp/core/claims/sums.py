@@ -16,7 +16,10 @@ def over_several(text: str, evidence: Sequence[Evidence]) -> Judged | None:
     if len(quantities) != 1:
         return None
     groups: dict[tuple[str, ...], list[tuple[str, int]]] = {}
+    given = {item.scratch_id for item in evidence}
     for item in evidence:
+        if given & set(item.derived_from):
+            continue
         table = item.load().main
         if table is not None and table.rows and not item.load().is_error:
             groups.setdefault(tuple(sorted(c.name for c in table.columns)), []).append((item.scratch_id, table.rows))
