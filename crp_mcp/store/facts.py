@@ -17,6 +17,8 @@ _FACT = (
     "f.id, f.content, f.content_hash, f.source, f.provenance, f.importance, f.created_at, f.access_count, f.ttl, "
     "f.status, f.supersedes, f.expires_at, f.flag"
 )
+WORDS_MOST = 100
+"""Words of a question that are looked up."""
 _WORD = re.compile(r"\w+")
 
 
@@ -71,13 +73,13 @@ def get(db: sqlite3.Connection, scope: Scope, key: int) -> Fact:
     return _fact_of(row)
 
 
-def search(db: sqlite3.Connection, scope: Scope, words: str, limit: int = 20) -> list[Fact]:
+def search(db: sqlite3.Connection, scope: Scope, words: str, limit: int = 20, *, some: bool = False) -> list[Fact]:
     """Return facts that hold all the words, the best match first; the newest ones where no word is given.
 
-    Only ACTIVE and STALE ones; stale ones say so.
+    Only ACTIVE and STALE ones; stale ones say so. `some`: those that hold any of the words.
     """
     space = scopes.space_of(db, scope)
-    terms = " ".join(f'"{word}"' for word in _WORD.findall(words))
+    terms = (" OR " if some else " ").join(f'"{word}"' for word in _WORD.findall(words)[:WORDS_MOST])
     if not terms:
         rows = db.execute(
             f"SELECT {_FACT} FROM fact f WHERE f.space_id = ? AND f.status IN ('ACTIVE', 'STALE') "

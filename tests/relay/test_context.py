@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import ToolClass, Volatility
-from crp_mcp.store import Sealed, changes
+from crp_mcp.store import Sealed, changes, facts
 from tests.relay.support import Bench, bench, order_rows, text_result, texts
 
 QUESTION = "Filter those query results to last month and explain the trend"
@@ -109,7 +109,10 @@ def test_equal_requests_give_equal_bodies_and_a_known_hash_says_unchanged(projec
     first, second = (ask(project, query="who opens a session") for _ in range(2))
     assert first["structuredContent"]["context_hash"] == second["structuredContent"]["context_hash"]
     assert first["content"] == second["content"]
+    used = project.tool("get_context_budget")["structuredContent"]["used_tokens"]
     again = ask(project, query="who opens a session", if_hash=first["structuredContent"]["context_hash"])
+    assert project.tool("get_context_budget")["structuredContent"]["used_tokens"] == used
+    assert "receipt" not in again["structuredContent"]
     assert again["structuredContent"]["unchanged"] is True
     assert len(again["content"]) == 1
 
@@ -236,6 +239,21 @@ def test_a_call_depends_on_the_result_its_value_came_from(at: Bench) -> None:
     at.conversation = "another"
     other = at.capture(text_result("{}"), tool="get_order", arguments={"order": "ORD-20417"})
     assert nodes(ask(at, focus=[other.entry.scratch_id], breadth=2)) == [f"uko-tool:entry/{other.entry.scratch_id}"]
+
+
+def test_old_facts_are_found_by_their_words(at: Bench) -> None:
+    """However many newer ones there are."""
+
+    def add(db: Any, number: int) -> None:
+        told = "the harbour fee is 12" if number == 0 else f"statement {number}"
+        facts.add(
+            db, at.scope, content=told, content_hash=f"sha256:{number}", source=f"s{number}", about=(f"s{number}",),
+            importance=0.5, now=at.clock(), ttl=None, expires_at=int(at.clock()) + 99,
+        )  # fmt: skip
+
+    for number in range(400):
+        at.engine.store.append(lambda head: Sealed(), lambda db, number=number: add(db, number))
+    assert "uko-fact:fact/1" in nodes(ask(at, query="What is the harbour fee?"))
 
 
 def test_stale_results_carry_their_note_and_realtime_ones_only_a_call_for_fresh_data(at: Bench) -> None:

@@ -48,7 +48,8 @@ class ContextTools:
         if_hash, cursor = given.text("if_hash"), given.text("cursor", limit=100)
         given.done()
         request = parse_request(values)
-        made = self.requester.request(ask, request, self.budgets.for_request(ask, request), cursor=cursor)
+        budget = self.budgets.for_request(ask, request)
+        made = self.requester.request(ask, request, budget, cursor=cursor, if_hash=if_hash)
         result = context_answer(made, self.requester.counter().count, if_hash)
         return {**result, "_meta": {HEADERS_KEY: dict(self.headers(ask.scope, made.used, made.saved, made.receipt))}}
 
@@ -105,10 +106,10 @@ class ContextTools:
 
     def get_context_budget(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         """What of the context window is used, by what, and what is left."""
-        window = given.whole("max_tokens", 0) or None
+        window = given.whole("max_tokens", -1, low=1)
         reserved = given.whole("reserved_tokens", 0)
         given.done()
-        found = self.budgets.of(ask, window, reserved)
+        found = self.budgets.of(ask, None if window < 0 else window, reserved)
         return answer(found.line(), None, {**found.to_json(), "roots": list(map(str, self.requester.folders(ask)))})
 
 
@@ -143,7 +144,7 @@ def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None)
     """
     reply = made.reply
     if if_hash is not None and if_hash == reply.context.context_hash:
-        return answer("unchanged", None, {"unchanged": True, "context_hash": if_hash, "cursor": made.cursor})
+        return answer("unchanged", None, {"unchanged": True, "context_hash": if_hash})
     line = reply.context.preamble or ("nothing found" if reply.budget else "no budget, no context")
     handles = reply.to_json(content=False)
     if made.cursor:

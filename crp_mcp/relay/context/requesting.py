@@ -75,16 +75,24 @@ class Requester:
         *,
         why: bool = False,
         cursor: str | None = None,
+        if_hash: str | None = None,
     ) -> Answer:
-        """Assemble, record and receipt; with a cursor, what the answer before left out.
+        """Assemble, record and receipt; with a cursor, what the answer before left out. Nothing is recorded of a
+        context that whoever asks has already: `if_hash` is its hash.
 
         Raises BadRequest (a depth, backend or strategy), CursorError, Withheld.
         """
         with self._lock:
-            return self._request(ask, request, budget, why, cursor)
+            return self._request(ask, request, budget, why, cursor, if_hash)
 
     def _request(
-        self, ask: Ask, request: ContextRequest, budget: ContextBudget, why: bool, cursor: str | None
+        self,
+        ask: Ask,
+        request: ContextRequest,
+        budget: ContextBudget,
+        why: bool,
+        cursor: str | None,
+        if_hash: str | None,
     ) -> Answer:
         page = None if cursor is None else read_cursor(cursor, request)
         before: dict[str, int] = self.store.ask(history.given_before, ask.scope, page.number) if page else {}
@@ -100,7 +108,7 @@ class Requester:
                 "request_context: `cursor` is stale: what is stored, or a file, has changed since; leave it out to "
                 "begin anew"
             )
-        if not reply.fragments:
+        if not reply.fragments or reply.context.context_hash == if_hash:
             return Answer(reply, None)
         receipt, number = self._seal(ask, corpus, reply, page.number if page else None)
         used = self._entries(corpus, reply)
@@ -113,7 +121,8 @@ class Requester:
         if self._links is None:
             self._links = Links(self.store)
         tiers = Tiers(self.store, self.reader, self.using, self.counter, ask, self.now(), self._words, self._links)
-        tiers.load(past=request.temporal in (TemporalScope.HISTORICAL, TemporalScope.ALL) or request.as_of is not None)
+        past = request.temporal in (TemporalScope.HISTORICAL, TemporalScope.ALL) or request.as_of is not None
+        tiers.load(past=past, words=" ".join((request.query or "", request.purpose, *request.entities)))
         return Joined(tiers, self.workspace(ask))
 
     def folders(self, ask: Ask) -> tuple[Path, ...]:

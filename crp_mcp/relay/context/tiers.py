@@ -31,6 +31,8 @@ ENTRIES_MOST = 300
 """The newest entries of the conversation that words are looked up in; pins, and what is named, come on top."""
 TURNS_MOST = 200
 FACTS_MOST = 300
+FACTS_FOUND = 50
+"""The newest facts, and so many older ones that hold a word of the question."""
 PAST_MOST = 100
 OPENING = 2_048
 """Bytes of a payload that words are looked up in, beside its summary."""
@@ -67,14 +69,17 @@ class Tiers:
 
     backends = frozenset((BACKEND,))
 
-    def load(self, *, past: bool) -> None:
-        """Take the snapshot. `past`: also what was removed or superseded long ago."""
+    def load(self, *, past: bool, words: str = "") -> None:
+        """Take the snapshot. `past`: also what was removed or superseded long ago. `words`: what facts may hold."""
         scope = self.asks.scope
         newest = self.store.list(scope, limit=ENTRIES_MOST).entries
         pinned = self.store.list(scope, filters=Filters(pinned=True), limit=ENTRIES_MOST).entries
         for entry in {one.scratch_id: one for one in (*newest, *pinned)}.values():
             self._take(entry)
-        for fact in self.store.ask(facts.search, scope, "", FACTS_MOST):
+        known: list[Fact] = self.store.ask(facts.search, scope, "", FACTS_MOST)
+        if words and len(known) == FACTS_MOST:
+            known += self.store.ask(lambda db: facts.search(db, scope, words, FACTS_FOUND, some=True))
+        for fact in {one.id: one for one in known}.values():
             if self._may_see(fact):
                 self._keep(stored.fact_uri(fact), fact, fact.content)
         for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
