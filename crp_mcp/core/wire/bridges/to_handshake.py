@@ -337,10 +337,11 @@ class ToHandshake(Bridge):
         self._parked = [(other, question) for other, question in self._parked if same_id(other) != ident]
         for ask in self._asks.values():
             ask.questions = {key: asked for key, asked in ask.questions.items() if same_id(asked[0]) != ident}
+            ask.replies = {other: reply for other, reply in ask.replies.items() if same_id(other) != ident}
 
     def _done(self, ask: Ask, frame: Frame, now: float) -> None:
         """The server has answered a call."""
-        ask.questions = {}
+        ask.questions, ask.replies = {}, {}
         if ask.over:
             return
         if ask.outer is None:

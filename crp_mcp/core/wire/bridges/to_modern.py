@@ -160,8 +160,10 @@ class ToModern(Bridge):
             return
         if "error" in frame.top:
             self._refused(turn, frame, now)
-        elif kind in (None, "complete") or self._knows(kind):
+        elif kind in (None, "complete"):
             self.deliver(self._translated(turn, frame), now)
+        elif self._knows(kind):
+            self.deliver(rewritten(frame, ident=turn.outer), now)
         else:
             text = f"The MCP server {self.link.name!r} answered with a result of type {kind!r}, "
             self.fail(turn.outer, Failure(INTERNAL_ERROR, text + f"which protocol {self.revision} does not have."), now)
