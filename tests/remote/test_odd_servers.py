@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from crp_mcp.core.wire.frame import Cut
 from crp_mcp.mcp.spec import PassThrough
+from crp_mcp.mcp.spool import Spool
 
 from .odd import Odd, Request, answer_to, error_to, odd
-from .support import GREETED, MODERN, connected, free_port, run, whole
+from .support import GREETED, GREETING, MODERN, connected, free_port, run, serve, whole
 
 SECRET = "s3cret-value"
 
@@ -90,6 +92,32 @@ def test_headers_repeat_a_modern_message(tmp_path: Path) -> None:
             assert headers["mcp-param-word"] == "=?base64?aMOp?="
             assert headers["mcp-param-n"] == "7"
             assert not [name for name in headers if name == "mcp-session-id" or name.endswith("plain")]
+
+    run(go())
+
+
+def test_a_tool_that_was_not_listed_is_listed_where_its_headers_lack(tmp_path: Path) -> None:
+    """The server refuses the call for its headers; its tools are listed, and the call is made again, once."""
+    schema = {"type": "object", "properties": {"word": {"type": "string", "x-mcp-header": "Word"}}}
+
+    async def handler(request: Request) -> None:
+        if request.message["method"] == "tools/list":
+            more = "cursor" not in request.message["params"]
+            tools = [{"name": "other" if more else "t", "inputSchema": schema}]
+            await request.result({"tools": tools, **({"nextCursor": "2"} if more else {})})
+        elif request.headers.get("mcp-param-word") == "hi":
+            await request.result({"ok": 1})
+        else:
+            await request.answer(error_to(request.message, -32020, "header mismatch"), 400)
+
+    async def go() -> None:
+        async with odd(handler) as server, connected(server.url, tmp_path) as core:
+            call = {"name": "t", "arguments": {"word": "hi"}, "_meta": MODERN}
+            assert (await core.ask("tools/call", call))["result"] == {"ok": 1}
+            wrong = {"name": "t", "arguments": {"word": "ho"}, "_meta": MODERN}
+            assert (await core.ask("tools/call", wrong))["error"]["code"] == -32020
+            assert [one.message["method"] for one in server.seen].count("tools/call") == 3
+            assert len([frame for frame in core.frames if frame.method is None]) == 2
 
     run(go())
 
@@ -687,5 +715,79 @@ def test_tls_where_there_is_none_says_so(tmp_path: Path) -> None:
         port = server.sockets[0].getsockname()[1]
         async with server, connected(f"https://127.0.0.1:{port}/mcp", tmp_path) as core:
             assert "over TLS" in message_of(await core.call("t"))
+
+    run(go())
+
+
+def test_proxies_of_the_environment_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTP_PROXY stands between; NO_PROXY takes a host out."""
+
+    async def go() -> None:
+        async with odd(polite) as proxy:
+            monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+            async with connected("http://far.example/mcp", tmp_path) as core:
+                assert "result" in await core.ask("tools/list")
+            assert proxy.seen[0].path == "http://far.example/mcp"
+            monkeypatch.setenv("no_proxy", "127.0.0.1")
+            async with odd(polite) as near, connected(near.url, tmp_path) as core:
+                assert "result" in await core.ask("tools/list")
+            assert len(proxy.seen) == 1
+
+    run(go())
+
+
+def test_a_large_message_is_sent_whole(tmp_path: Path) -> None:
+    """What the host's side has spooled goes up as it is, and its name and version are found all the same."""
+    spool = Spool(tmp_path / "up")
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    body = json.dumps(
+        {**call, "params": {"arguments": {"text": "x" * 3_000_000}, "name": "t", "_meta": MODERN}}
+    ).encode()
+    file = spool.new()
+    file.write(body)
+
+    async def handler(request: Request) -> None:
+        assert request.body == body
+        await request.result({"ok": request.headers["mcp-name"] + request.headers["mcp-protocol-version"]})
+
+    async def go() -> None:
+        async with odd(handler) as server, connected(server.url, tmp_path) as core:
+            core.upstream.send((Cut(file, 0, 50), body[50:100], Cut(file, 100, file.size)))
+            assert (await core.answer(1))["result"] == {"ok": "t2026-07-28"}
+            assert core.upstream.queued == 0
+
+    run(go())
+
+
+def test_nothing_hangs_at_the_end(tmp_path: Path) -> None:
+    """The whole of us, with calls under way to a server that answers nothing, not even the goodbye: gone soon."""
+
+    called = asyncio.Event()
+
+    async def handler(request: Request) -> None:
+        if request.message.get("method") == "tools/call":
+            called.set()
+        if request.method == "DELETE" or request.message.get("method") == "tools/call":
+            await asyncio.Event().wait()
+        await polite(request)
+
+    async def go() -> None:
+        async with odd(handler) as server:
+            line = serve(tmp_path, "--url", server.url, "--log-level", "error")
+            pipe = asyncio.subprocess.PIPE
+            child = await asyncio.create_subprocess_exec(*line, stdin=pipe, stdout=pipe)
+            assert child.stdin
+            assert child.stdout
+            greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING}
+            child.stdin.write(json.dumps(greeting).encode() + b"\n")
+            await child.stdout.readline()
+            child.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+            child.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}\n')
+            await called.wait()
+            begun = time.monotonic()
+            child.stdin.close()
+            assert await child.wait() == 0
+            assert time.monotonic() - begun < 4.0
+            assert [one.method for one in server.seen if one.method == "DELETE"] == ["DELETE"]
 
     run(go())

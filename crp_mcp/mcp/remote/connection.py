@@ -56,7 +56,7 @@ class RemoteConnection:
     def send(self, pieces: tuple[Piece, ...]) -> None:
         if not self._open:
             return
-        message = Outgoing(pieces, self._means.inbound())
+        message = Outgoing(pieces, dict(self._means.inbound()))
         if message.method == "notifications/cancelled" and self._cancelled(message):
             return
         self._waiting.append(message)
@@ -135,6 +135,7 @@ class RemoteConnection:
             self._streamable = streamable.Streamable(self._peer, self._may_be_old)
 
     def _start(self, message: Outgoing) -> None:
+        self._peer.inbound = message.inbound
         if message.key is not None:
             self._peer.waiting[message.key] = message
         task = self._loop.create_task(self._carry(message))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from crp_mcp.log import log
+
 from .events import EventReader
 from .faults import Fault, status_fault
 from .http import Response
@@ -35,11 +37,16 @@ class Listening:
         """Listen to what the server says unasked, from now on and after each break."""
         self.stop()
         self._task = asyncio.create_task(self._listen())
+        self._task.add_done_callback(self._over)
 
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            log("error", "remote_failed", server=self._peer.name, reason=repr(task.exception()))
 
     async def _listen(self) -> None:
         last_id: str | None = None

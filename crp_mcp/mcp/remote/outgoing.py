@@ -31,7 +31,6 @@ SAFE = frozenset(
         "logging/setLevel",
         "resources/subscribe",
         "resources/unsubscribe",
-        "subscriptions/listen",
     }
 )
 """Requests that do no harm when they are made twice. What a tool says of itself is a hint, and not trusted here."""
@@ -49,6 +48,10 @@ class Outgoing:
         """What comes after it may be sent."""
         self.settled = False
         """It has been answered."""
+        self.waits = 0
+        """How often its server asked us to come again later."""
+        self.relisted = False
+        """The tools have been listed for its sake."""
         self.pieces = pieces
         self.size = sum(map(size_of, pieces))
         self.held = sum(len(piece) for piece in pieces if isinstance(piece, bytes))

@@ -19,7 +19,7 @@ from .events import EventReader
 from .faults import Fault
 from .headers import Marks
 from .http import Response, body_of, exchange, open_client
-from .incoming import agreed_version, learn_tools, one_line, under_its_id
+from .incoming import agreed_version, answers, learn_tools, one_line, under_its_id
 from .outgoing import Outgoing
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Peer:
         """The handshake's outcome."""
         self.marks: dict[str, Marks] = {}
         """By tool: arguments that are repeated in headers."""
+        self.inbound: Mapping[str, str] = {}
+        """Headers of the latest request of our client's."""
         self.waiting: dict[bytes, Outgoing] = {}
         """Requests that are not answered, by id."""
         self._spool = spool
@@ -56,7 +58,7 @@ class Peer:
         Raises:
             Fault: there was no answer, or one that says we are not allowed.
         """
-        inbound = message.inbound if message else {}
+        inbound = message.inbound if message else self.inbound
         for last in (False, True):
             ours = await self.credentials.headers(inbound)
             async with exchange(self.client, method, url, {**ours, **headers}, message) as response:
@@ -117,6 +119,23 @@ class Peer:
         self.deliver(message)
         if not request.settled:
             raise Fault(f"answered {request.method} with something that is no answer to it")
+
+    async def read_privately(self, response: Response, request: Outgoing) -> Message | None:
+        """The answer to a request that is nobody's but ours; what else comes with it is the core's."""
+        if media_type(response) != EVENT_STREAM:
+            lines = self.lines()
+            async for chunk in body_of(response):
+                for _ in lines.feed(one_line(chunk)):
+                    pass
+            return lines.finish()
+        reader = EventReader(self.lines)
+        async for chunk in body_of(response):
+            for event in reader.feed(chunk):
+                if event.message is not None and answers(event.message, request):
+                    return event.message
+                if event.message is not None:
+                    self.deliver(event.message)
+        return None
 
     async def read_events(self, response: Response, reader: EventReader) -> AsyncIterator[Message]:
         """Deliver what a stream brings, and yield it after that."""

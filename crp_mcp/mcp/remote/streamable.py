@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 
-from crp_mcp.core.wire.frame import parse_line
+from crp_mcp.core.wire.answers import dump, request_line
+from crp_mcp.core.wire.frame import Frame, parse_line
 from crp_mcp.log import log
 
 from .events import EventReader
 from .faults import Fault, pause_before_retry, rpc_error, says_session, status_fault
 from .headers import SESSION, message_headers
-from .http import Response, body_of, short_body
-from .incoming import answers
+from .http import Response, short_body
+from .incoming import learn_tools
 from .listening import Listening
 from .outgoing import Outgoing
 from .peer import EVENT_STREAM, Peer, media_type
@@ -21,6 +23,8 @@ from .session import Session
 ACCEPT = f"application/json, {EVENT_STREAM}"
 PATIENCE = (0.1, 0.3, 0.8, 1.5, 2.3)
 """Seconds between attempts to reach a server that does not take connections: it may just be starting."""
+HEADER_MISMATCH = -32020
+PAGES = 100
 SLOW_DOWNS = 3
 """How often a server's wish that we come again later is followed for one request."""
 GOODBYE_SECONDS = 1.0
@@ -74,7 +78,7 @@ class Streamable:
 
     async def _persist(self, message: Outgoing) -> None:
         """Send it until it is answered, as long as that can do no harm."""
-        refused, slowed, broken = 0, 0, False
+        refused, broken = 0, False
         while True:
             try:
                 wait = await self._attempt(message)
@@ -86,9 +90,8 @@ class Streamable:
                 else:
                     raise
             else:
-                if wait is None or slowed == SLOW_DOWNS or not (message.safe or message.id is None):
+                if wait is None:
                     return
-                slowed += 1
             await asyncio.sleep(wait)
 
     async def _attempt(self, message: Outgoing) -> float | None:
@@ -170,8 +173,11 @@ class Streamable:
         lost = status == 404 or (status == 400 and said is not None and not said[1] and says_session(said[0]))
         if in_session and lost:
             raise Lost
-        if wait is not None and (message.safe or message.id is None):
+        if wait is not None and message.waits < SLOW_DOWNS and (message.safe or message.id is None):
+            message.waits += 1
             return wait
+        if said is not None and await self._marked_anew(message, said[0]):
+            return 0.0
         if message.id is None:
             log("warning", "message_refused", server=self._peer.name, method=message.method, status=status)
         elif said is not None:
@@ -182,6 +188,29 @@ class Streamable:
                 raise Unsupported(fault)
             raise fault
         return None
+
+    async def _marked_anew(self, message: Outgoing, error: bytes) -> bool:
+        """Headers were said not to match the call: its tool is not listed yet, or is another one now. List the tools,
+        as the call would, and tell whether that makes a difference. Nothing was run.
+        """
+        if message.method != "tools/call" or message.relisted or json.loads(error)["error"]["code"] != HEADER_MISMATCH:
+            return False
+        message.relisted = True
+        marks = dict(self._peer.marks)
+        cursor: object = None
+        for _ in range(PAGES):
+            params = {"_meta": message.member("_meta"), **({} if cursor is None else {"cursor": cursor})}
+            listing = Outgoing((request_line(b'"crp-mcp-tools"', "tools/list", dump(params)),), message.inbound)
+            headers = {"accept": ACCEPT, **message_headers(listing, {})}
+            async with self._peer.ask("POST", self._url, headers, listing) as response:
+                answer = await self._peer.read_privately(response, listing)
+            if not isinstance(answer, Frame):
+                break
+            learn_tools(self._peer.name, answer, self._peer.marks)
+            cursor = json.loads(answer.part("nextCursor") or b"null")
+            if cursor is None:
+                break
+        return marks != self._peer.marks
 
     # -- the session ---------------------------------------------------------------------------------------------
 
@@ -204,27 +233,14 @@ class Streamable:
 
     async def _repeat(self, message: Outgoing) -> None:
         """Send something once more; the answer is nobody's."""
+        message.inbound = self._peer.inbound
         headers = {"accept": ACCEPT, **self._headers(message)}
         async with self._peer.ask("POST", self._url, headers, message) as response:
             if message.method == "initialize":
                 if response.status_code >= 300:
                     raise Fault(f"lost its session and accepts no other (HTTP {response.status_code})", sent=False)
                 self._session.begin(response.headers.get(SESSION))
-            if media_type(response) == EVENT_STREAM:
-                await self._pass_over(response, message)
-            else:
-                await short_body(response)
-
-    async def _pass_over(self, response: Response, message: Outgoing) -> None:
-        """Read a stream up to the answer, which is nobody's; what else it brings is the core's."""
-        reader = EventReader(self._peer.lines)
-        async for chunk in body_of(response):
-            for event in reader.feed(chunk):
-                if event.message is None:
-                    continue
-                if answers(event.message, message):
-                    return
-                self._peer.deliver(event.message)
+            await self._peer.read_privately(response, message)
 
     async def close(self) -> None:
         """End the session."""
