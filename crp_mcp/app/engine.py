@@ -205,14 +205,23 @@ class Engine:
         """What to answer in place of a call: nothing, a result that is still fresh, or why it is not made."""
         job = self.job(header, b"")
         try:
-            result = self.life.before(job.call, scope, job.policy, meta, job.turn_id)
+            again = self.life.before(job.call, scope, job.policy, meta, job.turn_id)
         except Refused as refused:
-            result = {"content": [{"type": "text", "text": str(refused)}], "isError": True}
-        if result is None:
-            return {"action": "call"}, b"", None
-        meta_out = {**(result.get("_meta") or {}), HEADERS_KEY: dict(self.tools.headers(scope))}
+            result: dict[str, Any] = {"content": [{"type": "text", "text": str(refused)}], "isError": True}
+            headers = self.tools.headers(scope)
+        else:
+            if again is None:
+                return {"action": "call"}, b"", None
+            result, headers = again.result, self.tools.headers(scope, [again.entry], self._saved(again.entry))
+        meta_out: dict[str, Any] = {**(result.get("_meta") or {}), HEADERS_KEY: dict(headers)}
         result = {**result, "_meta": meta_out, **({"resultType": "complete"} if job.modern else {})}
         return {"action": "answer"}, orjson.dumps(result), None
+
+    def _saved(self, entry: Entry) -> int | None:
+        """Tokens of an entry less those given in its place; None where they are not counted yet."""
+        if entry.raw_token_count is None or entry.summary is None:
+            return None if entry.raw_token_count is None else 0
+        return max(0, entry.raw_token_count - self.counter().count(entry.summary))
 
     def _lend(self, header: Mapping[str, Any], blob: bytes, scope: Scope) -> Reply:
         definition = header.get("tool")

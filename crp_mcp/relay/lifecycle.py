@@ -38,6 +38,14 @@ INLINE_BYTES = 64 * 1024
 """A stored result up to this size is given again as it was; of a larger one the summary."""
 
 
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A result that is given in place of a call, and the entry it stands for."""
+
+    result: dict[str, Any]
+    entry: Entry
+
+
 @dataclass(slots=True)
 class Lifecycle:
     """The rules of one store. `operator`: the operator's safety policy."""
@@ -134,8 +142,8 @@ class Lifecycle:
 
     def before(
         self, call: ToolCall, scope: Scope, policy: ToolPolicy, meta: Mapping[str, Any], turn: int | None
-    ) -> dict[str, Any] | None:
-        """A result to give in place of calling: a stored one that is still fresh. None: call.
+    ) -> Again | None:
+        """What to give in place of calling: a stored result that is still fresh. None: call.
 
         Raises:
             Refused: nothing can be recorded any more, and the policy says that everything must be.
@@ -156,7 +164,7 @@ class Lifecycle:
             lambda db: turn_rows.refer(db, scope, entry.scratch_id, turn, "injected", now),
             scope,
         )
-        return self._again(entry)
+        return Again(self._again(entry), entry)
 
     def _reused(self, head: Head, call: ToolCall, entry: Entry, scope: Scope, turn: int | None) -> Sealed:
         salt = self.store.salt(scope, entry.scratch_id)

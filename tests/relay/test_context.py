@@ -318,6 +318,24 @@ def test_past_things_are_found_only_when_asked_for(at: Bench) -> None:
     assert f"uko-tool:entry/{new}" not in past
 
 
+def test_who_asks_about_the_past_gets_old_readings_with_their_note(at: Bench) -> None:
+    """A stale reading is left out of answers about now; the policy may leave it out of all."""
+    reading = {"ttl": 30, "volatility": Volatility.REALTIME}
+    old = at.capture(text_result('{"load": 71.5}'), tool="load", policy=reading).entry.scratch_id
+    at.clock.at += 60
+    at.capture(text_result('{"load": 12.25}'), tool="load", policy=reading, supersedes=old)
+    at.engine.store.append(
+        lambda head: Sealed(),
+        lambda db: changes.supersede(db, at.scope, old, "scratch_load_002", at.clock.at),
+        at.scope,
+    )
+    text = texts(ask(at, query="load", temporal="HISTORICAL"))[1]
+    assert "71.5" in text
+    assert "NOTE: This result is from 1 min ago and may be outdated" in text
+    strict = {"dev.crp/policy": "tool-output-stale=exclude"}
+    assert "71.5" not in texts(at.ask("request_context", query="load", temporal="HISTORICAL", meta=strict))[1]
+
+
 def test_history_is_paged_in_order_and_filtered(at: Bench) -> None:
     """Calls, turns, decisions, pins and assemblies come back newest first, a page at a time, and by words."""
     ids = []

@@ -314,6 +314,8 @@ def test_the_same_safe_call_is_answered_from_the_buffer_while_fresh(at: Bench) -
     made = at.host_call("fetch", text_result("x = 1"), {"b": 1, "a": 2})
     at.clock.at += 40
     answer = at.before("fetch", {"a": 2, "b": 1})
+    assert headers(answer)["CRP-Context-Scratch-Freshness"] == "fresh"
+    assert headers(answer)["Agent-Memory-Lineage-Receipt"] == at.entry(made).receipt
     assert f"Answered from {made}, captured 40 s ago and still fresh; fetch was not called" in line(answer)
     assert texts(answer)[1] == "x = 1"
     assert at.events("TOOL_CALL")[-1]["reused"] is True

@@ -17,6 +17,7 @@ from crp_mcp.core.freshness import Use, is_current, needed, plan_use, warning
 from crp_mcp.core.model import Entry, Fact, FactStatus, Persistence, Turn
 from crp_mcp.core.references import resolve
 from crp_mcp.core.request.nodes import Node
+from crp_mcp.core.safety import Stale
 from crp_mcp.errors import NotFound
 from crp_mcp.relay.reading import Reader, decode_start
 from crp_mcp.relay.service import Counter
@@ -63,6 +64,7 @@ class Tiers:
     items: dict[str, Entry | Stub | Turn | Fact] = field(default_factory=dict)
     _index: Bm25 = field(default_factory=Bm25)
     _order: list[str] = field(default_factory=list)
+    about_past: bool = False
     _past: list[str] = field(default_factory=list)
     _sources: Mapping[str, Sequence[str]] | None = None
     _used: set[tuple[str, ...]] = field(default_factory=set)
@@ -71,7 +73,7 @@ class Tiers:
 
     def load(self, *, past: bool, words: str = "") -> None:
         """Take the snapshot. `past`: also what was removed or superseded long ago. `words`: what facts may hold."""
-        scope = self.asks.scope
+        scope, self.about_past = self.asks.scope, past
         newest = self.store.list(scope, limit=ENTRIES_MOST).entries
         pinned = self.store.list(scope, filters=Filters(pinned=True), limit=ENTRIES_MOST).entries
         for entry in {one.scratch_id: one for one in (*newest, *pinned)}.values():
@@ -291,7 +293,10 @@ class Tiers:
         return stored.entry_node(whole, stored.summary_of(whole, self.counter().count), body, said)
 
     def _use(self, entry: Entry) -> Use:
-        return plan_use(entry, self.now, self.asks.policy.stale, may_reinvoke=False)
+        use = plan_use(entry, self.now, self.asks.policy.stale, may_reinvoke=False)
+        # Who asks about the past means old readings; with their note they cannot pass for current ones.
+        asked = self.about_past and self.asks.policy.stale is not Stale.EXCLUDE
+        return Use.WARN if asked and use is Use.EXCLUDE else use
 
     def note(self, uri: str) -> str:
         item = self.items.get(uri)
