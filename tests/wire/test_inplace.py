@@ -37,6 +37,20 @@ def test_messages_pass_in_both_directions() -> None:
     assert play.host(event) == [("s", event)]
 
 
+def test_a_second_handshake_that_is_refused_leaves_the_first_one_standing() -> None:
+    """The refusal is the host's, the server is tried in no other era, and greeted as before when it starts again."""
+    play = greeted(Playbook.in_place())
+    bad, ping = request(1, "initialize"), request("a", "ping")
+    assert play.host(bad) == [("s", bad)]
+    assert play.host(ping) == [("s", ping)]
+    assert play.server("s", error(1, -32602)) == [("host", error(1, -32602))]
+    assert play.server("s", result("a")) == [("host", result("a"))]
+    play.closed("s")
+    play.host(request(2, "ping"))
+    ((_, hello),) = play.opened("s")
+    assert (hello["method"], hello["params"]["protocolVersion"]) == ("initialize", "2025-11-25")
+
+
 def test_a_result_is_captured_before_the_host_sees_it() -> None:
     """The capture is told everything of the call; None forwards what came, bytes replace it."""
     play = greeted(Playbook.in_place())

@@ -60,14 +60,19 @@ class InPlace(Proxy):
     def _initialize(self, call: Call, now: float) -> None:
         link = self.link
         self.begin_handshake(link, now)
-        link.greeting = None
+        before, link.greeting = link.greeting, None
         if link.rules.era == MODERN:
             self.bridge_to_modern(link)
-        self.forward(call, link, lambda outcome, at: self._greeted(call, outcome, at), now, whole=True)
+        self.forward(call, link, lambda outcome, at: self._greeted(call, outcome, before, at), now, whole=True)
 
-    def _greeted(self, call: Call, outcome: Outcome, now: float) -> None:
+    def _greeted(self, call: Call, outcome: Outcome, before: bytes | None, now: float) -> None:
         link = self.link
         refused = isinstance(outcome, Frame) and "error" in outcome.top
+        if refused and before is not None and link.bridge is None:
+            # It has answered a handshake: it is this one that it does not like, and the earlier one still holds.
+            link.greeting = before
+            self._opened(call, outcome)
+            return
         if not refused or link.bridge is not None or link.rules.era != "auto" or link.era == MODERN:
             self._opened(call, outcome)
             return
