@@ -81,7 +81,9 @@ def judge(era: str, probe: Probe, direct: Recording, again: Recording, through: 
     if mended:
         notes, found = [*notes, mended], []
     exact += sum(through.facts.get(name) == value for name, value in direct.facts.items())
-    return Finding(era, probe.feature, len(three) + len(through.facts), exact, tuple(dict.fromkeys(notes)), volatile, tuple(found))
+    return Finding(
+        era, probe.feature, len(three) + len(through.facts), exact, tuple(dict.fromkeys(notes)), volatile, tuple(found)
+    )
 
 
 def _mended(probe: Probe, direct: Sequence[Message], through: Sequence[Message]) -> str | None:

@@ -33,6 +33,7 @@ ANSWERS: Mapping[str, Any] = {
 }
 """What the server gets when it asks us; the same in every run."""
 QUIET = 0.02
+SETTLED = 0.5
 LATE = 2.0
 """Seconds a message may come later through us than directly."""
 
@@ -126,6 +127,11 @@ class Peer:
         known = ANSWERS.get(method)
         refused = {"code": -32601, "message": f"no {method} here"}
         self.send(json.dumps({**answer, **({"result": known} if known is not None else {"error": refused})}))
+
+    def settle(self) -> None:
+        """Let the server say what it has to say of its own accord after an opening."""
+        while self._next(SETTLED) is not None:
+            pass
 
     def take(self, expected: int = 0) -> tuple[str, ...]:
         """Everything that arrived since the last time; `expected`: how many messages are awaited for a while."""

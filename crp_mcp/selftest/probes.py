@@ -98,6 +98,7 @@ def open_session(era: Era, version: str = LATEST_HANDSHAKE) -> Talk:
             return
         peer.ask("1", "initialize", opening(version))
         peer.tell("notifications/initialized")
+        peer.settle()
 
     return talk
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,13 +39,14 @@ class Trio:
 
     def run(self, era: str, one: Try, ours: Ours) -> tuple[Finding, Recording]:
         """One probe on all three; the verdict, and what the server said directly."""
-        recordings: list[Recording] = []
-        for peer in (self.direct, self.again, self.through):
+        peers = (self.direct, self.again, self.through)
+        for peer in peers:
             peer.sent = {}
-            one.talk(peer)
-            recordings.append(Recording(peer.take(len(recordings[0].lines) if recordings else 0)))
+        with ThreadPoolExecutor(len(peers)) as pool:
+            list(pool.map(one.talk, peers))
+        direct = Recording(self.direct.take())
+        again, through = (Recording(peer.take(len(direct.lines))) for peer in peers[1:])
         probe = Probe(one.feature, self.direct.sent, one.unreadable)
-        direct, again, through = recordings
         return judge(era, probe, direct, again, through, ours), direct
 
 
