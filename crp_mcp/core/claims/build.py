@@ -83,13 +83,15 @@ def _negation(parse: Parse, at: int) -> set[int]:
     """The chunks by which the name at `at` is excluded (`not in X`, `non-X`, `outside X`); empty when it is not."""
     before = parse.chunks[max(0, at - 4) : at]
     low = [c.low for c in before]
+    while low and low[-1] in ("the", "of", "for", "a", "in"):
+        low, before = low[:-1], before[:-1]
+    if low[-2:] in (["other", "than"], ["apart", "from"], ["aside", "from"]):
+        return {c.at for c in before[-2:]}
     while low and low[-1] in ("the", "of", "for", "from", "a", "in", "at", "on", "by", "-"):
         low, before = low[:-1], before[:-1]
     glued = len(before) < min(4, at)
     if low[-1:] and (low[-1] in _OUT or (low[-1] == "but" and _universal(parse, before[-1].at))):
         return {before[-1].at}
-    if low[-2:] in (["other", "than"], ["apart", "from"], ["aside", "from"]):
-        return {c.at for c in before[-2:]}
     if glued and before and before[-1].op == "not":
         return {before[-1].at}
     return set()

@@ -24,6 +24,7 @@ _BLOCK = frozenset(
 _EXAMPLE = frozenset(
     (
         "including",
+        "among",
         "include",
         "includes",
         "like",
@@ -122,7 +123,8 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 rows = selection.rows
                 for cond in conds:
                     rows = rows & cond.rows
-                if qty.value > 1 and any(_names_one(scene, c) for c in selection.conds):
+                measured = noun is not None and bool(noun.columns) and _numeric(noun)
+                if (qty.value > 1 or measured) and any(_names_one(scene, c) for c in selection.conds):
                     continue
                 spent = selection.used | used | told | frozenset(extra)
                 picked = Selection(rows, (*selection.conds, *conds), spent, selection.cost + more + cost + doubt)
@@ -211,7 +213,7 @@ def _filters(
 
 def _among_given(scene: Scene, mention: Mention) -> bool:
     """Whether a name stands right after a word that gives examples of what is counted (`including X`)."""
-    return bool(mention.first) and scene.chunks[mention.first - 1].low in _EXAMPLE
+    return any(c.low in _EXAMPLE for c in scene.chunks[max(0, mention.first - 3) : mention.first])
 
 
 def _is_common(scene: Scene, mention: Mention, noun: Chunk) -> bool:
@@ -307,7 +309,7 @@ def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
                 return chunk, 0.0
             return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
         if chunk.low in (",", ":", ";", "("):
-            return None, 0.1
+            return None, 0.1 if chunk.at > number.at + 1 else 0.6
         if chunk.qty or (chunk.is_exact and chunk.text[:1].isupper()):
             continue
         if chunk.values:

@@ -14,7 +14,7 @@ from .numbers import Number, Quantity
 from .parse import Chunk
 from .reading import Reading
 from .rows import bears_out, quote
-from .scene import Mention, Scene
+from .scene import Mention, Scene, Selection
 from .versions import Version
 from .words import word_list
 
@@ -42,7 +42,9 @@ def readings(scene: Scene) -> Iterator[Reading]:
 
 def few(scene: Scene, op: Chunk) -> Chunk | None:
     """The number of `the top 3`, `the two youngest`: how many share the extreme."""
-    for at in (op.at + 1, op.at - 1):
+    noun = scene.chunks[max(0, op.at - 5) : op.at]
+    ahead = [c.at for c in noun if c.qty] if any(c.low in ("with", "having") for c in noun) else []
+    for at in (op.at + 1, op.at - 1, *ahead):
         chunk = scene.chunks[at] if 0 <= at < len(scene.chunks) else None
         if chunk is None or chunk.qty is None or not isinstance(chunk.qty.value, int) or chunk.qty.value < 2:
             continue
@@ -233,12 +235,18 @@ def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozen
     return mention.listed < 2 or not mention.conjoined or not members or all(held & m for m in members)
 
 
+def _several(scene: Scene, selection: Selection) -> bool:
+    """Whether there is something to be the extreme of: several rows, or a group that happens to have one."""
+    grouped = any(c.column.distinct < 0.9 * scene.table.rows for c in selection.conds)
+    return len(selection.rows) > 1 or (len(selection.rows) == 1 and len(selection.conds) == 1 and grouped)
+
+
 def _how_much(
     scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float
 ) -> Iterator[Reading]:
     """The extreme's value alone (`the highest X is 12`)."""
     for selection in scene.combine(scene.mentions):
-        if any(c.column is column for c in selection.conds) or len(selection.rows) < 2:
+        if any(c.column is column for c in selection.conds) or not _several(scene, selection):
             continue
         _, best = extreme_rows(column, selection.rows, way)
         for chunk in scene.numbers:

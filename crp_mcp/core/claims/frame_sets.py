@@ -12,6 +12,7 @@ from .parse import Chunk
 from .reading import Reading
 from .rows import quote
 from .scene import Mention, Scene, Selection
+from .words import word_list
 
 _SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
 
@@ -88,14 +89,23 @@ def _subjects(scene: Scene, only: int) -> list[int]:
 
 def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...]]]:
     """(which rows are meant, what is said of them): the last condition, or every one after the first, is said."""
-    mentions = scene.mentions
+    spared = tuple(m for m in scene.mentions if _is_spared(scene, m))
+    mentions = tuple(m for m in scene.mentions if m not in spared)
     ops = scene.parse.ops("all")
     before = tuple(m for m in mentions if ops and m.last < ops[0].at)
     if before and len(before) < len(mentions) and before[-1].listed == 1:
-        yield tuple(m for m in mentions if m not in before), before
+        yield (*spared, *(m for m in mentions if m not in before)), before
         return
     for cut in range(len(mentions) - 1, -1, -1):
-        yield mentions[:cut], mentions[cut:]
+        yield (*spared, *mentions[:cut]), mentions[cut:]
+
+
+_SPARES = frozenset(word_list("except excluding besides but apart aside other"))
+
+
+def _is_spared(scene: Scene, mention: Mention) -> bool:
+    """Whether a name is an exception to what is said of all (`everyone but X`, `apart from X`)."""
+    return mention.negated and any(scene.chunks[at].low in _SPARES for at in mention.chunks)
 
 
 def _all(scene: Scene) -> Iterator[Reading]:

@@ -42,7 +42,7 @@ _BEFORE = [
         ),
         (r"(?<!no )(?<!not )\b(?:less|fewer|lower|smaller|shorter|lighter|under|below|worse|younger)(?: than)?", "lt"),
         (r"\b(?:at least|a minimum of|minimum of|no fewer than|not below)", "ge"),
-        (r"\b(?:at most|a maximum of|maximum of|up to|not above|not over)", "le"),
+        (r"\b(?:at most|a maximum of|maximum of|(?<!add )(?<!adds )(?<!added )up to|not above|not over)", "le"),
         (r"(?:>=|≥)", "ge"), (r"(?:<=|≤)", "le"), (r">", "gt"), (r"<", "lt"),
     )
 ]  # fmt: skip

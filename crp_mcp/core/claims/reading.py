@@ -132,6 +132,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 0.2 if name.is_exact else 0.6
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
+    if _is_subject(scene, run):
+        return 0.6
     if _topical(scene, run[0].at):
         proper = run[0].at > 0 and any(c.text[:1].isupper() for c in run)
         return (0.6 if proper else 0.1) + 0.02 * (len(run) - 1)
@@ -189,6 +191,16 @@ def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> Chunk | No
 
 def _by_column(scene: Scene, at: int, spent: set[int]) -> bool:
     return any(0 <= x < len(scene.chunks) and scene.chunks[x].columns and x in spent for x in (at - 1, at + 1))
+
+
+_PREDICATES = frozenset(("has", "have", "had", "is", "was", "are", "were", "'s"))
+
+
+def _is_subject(scene: Scene, run: list[Chunk]) -> bool:
+    """Whether a name without counterpart is what the clause speaks of: then it may be of something else."""
+    after = scene.chunks[run[-1].at + 1] if run[-1].at + 1 < len(scene.chunks) else None
+    opens = run[0].at == 0 and len(run) <= 3 and all(c.text[:1].isupper() for c in run)
+    return opens and after is not None and after.low in _PREDICATES and not run[-1].low.endswith("s")
 
 
 def _topical(scene: Scene, at: int) -> bool:

@@ -218,8 +218,27 @@ def asides(text: str) -> list[str]:
     return [f"{said}.", f"{who} {match['rest']}"]
 
 
+_EXCEPTION = re.compile(
+    r"^\W*(?:apart from|aside from|except(?:ing)?(?: for)?|excluding|besides|other than)\b", re.IGNORECASE
+)
+_COMPARED = re.compile(
+    r"^\W*(?:compared|in comparison|relative|in contrast) (?:to|with) (?P<other>[^,]{1,60}), (?P<rest>.{4,}?)[. ]*$",
+    re.IGNORECASE,
+)
+
+
+def in_order(text: str) -> str:
+    """`Compared with B, A has more` as `A has more than B`."""
+    match = _COMPARED.match(text)
+    if match is None or " than " in match["rest"]:
+        return text
+    return f"{match['rest']} than {match['other']}."
+
+
 def clauses(text: str) -> list[list[str]]:
     """Ways to cut a sentence into clauses, coarsest first; the whole sentence is not among them."""
+    if _EXCEPTION.match(text):
+        return []
     cuts = list(_CLAUSE.finditer(text))
     strong = [m for m in cuts if re.search(r";|while|whereas|but|although|though|however", m.group(), re.IGNORECASE)]
     medium = [m for m in cuts if re.search(r"\b(?:and|so|which|where|with)\b", m.group(), re.IGNORECASE)]

@@ -12,7 +12,7 @@ from .model import Distortion, Outcome
 from .numbers import Number, agrees
 from .outcome import answers, count_answer
 from .quantities import find_quantities
-from .split import asides, clauses, states_nothing
+from .split import asides, clauses, in_order, states_nothing
 from .testruns import Answer
 from .words import rejoin, stems
 
@@ -40,7 +40,7 @@ _NOTHING = Judged(Outcome.UNVERIFIABLE, 9.0, reason="nothing in the result bears
 
 def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) -> Judged:
     """The judgement of a sentence: as a whole when that can be read, else clause by clause."""
-    text = rejoin(text)
+    text = in_order(rejoin(text))
     if parts := asides(text):
         return _all_of([weigh(p, document, context) for p in parts])
     whole = _clause(text, document, context)
@@ -120,7 +120,19 @@ def carried(parts: Sequence[str]) -> list[str]:
         elif _POSSESSIVE.match(part):
             part = _POSSESSIVE.sub(lambda _: subject + "'s ", part, count=1)
         out.append(part)
-    return out
+    return _with_noun(out)
+
+
+_OF_WHAT = re.compile(r"\d(?P<what>%?(?: [a-z][a-z'-]*){1,3})[. ]*$")
+_BARE_NUMBER = re.compile(r"\b(?:has|have|had|got|with|is|was) (?:only |just |about )?[\d,.]*\d[. ]*$")
+
+
+def _with_noun(parts: list[str]) -> list[str]:
+    """`A has 5 points`, `B has 3`: so many points as well."""
+    match = _OF_WHAT.search(parts[0])
+    if match is None or not re.search(r"\b(?:has|have|had|got|with) ", parts[0]):
+        return parts
+    return [p.rstrip(" .") + match["what"] if _BARE_NUMBER.search(p) else p for p in parts]
 
 
 _LEANING = re.compile(
