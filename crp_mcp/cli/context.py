@@ -109,7 +109,8 @@ def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, dict[str, st
 
         requester = engine.tools.context().requester
         scope = settings.scope(options.conversation or _latest(engine, settings))
-        made = requester.request(Ask(scope), request, budget, why=options.explain, cursor=options.cursor)
+        ask = Ask(scope, policy=engine.life.operator)
+        made = requester.request(ask, request, budget, why=options.explain, cursor=options.cursor)
         named = {"receipt": made.receipt, "cursor": made.cursor}
         return made.reply, {name: value for name, value in named.items() if value}
     finally:

@@ -91,13 +91,17 @@ def _get(engine: Engine, options: argparse.Namespace) -> None:
     arguments |= {"limit": options.limit, "max_tokens": MAX_TOKENS}
     if options.columns:
         arguments["columns"] = options.columns
-    result = engine.tools.call("scratch_get", arguments, entry.scope)
+    from crp_mcp.relay.using import Ask
+
+    ask = Ask(entry.scope, policy=engine.life.operator)
+    result = engine.tools.call("scratch_get", arguments, entry.scope, ask)
     texts = [block["text"] for block in result["content"]]
     if result["isError"]:
         raise BadRequest(texts[0])
     if options.json:
         handles = result.get("structuredContent", {})
-        common.print_json({**entry_json(entry), "view": options.view, "line": texts[0], "text": texts[1], **handles})
+        text = texts[1] if len(texts) > 1 else ""  # a stale reading is left out: the line says what to call
+        common.print_json({**entry_json(entry), "view": options.view, "line": texts[0], "text": text, **handles})
         return
     print(common.visible(texts[0]), file=sys.stderr)
     common.print_text(texts[1].removesuffix("\n") if len(texts) > 1 else "")

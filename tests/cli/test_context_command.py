@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from crp_mcp.cli.main import run
+from tests.relay.support import bench, text_result
 
 
 @pytest.fixture
@@ -42,3 +43,25 @@ def test_a_folder_that_is_none_and_an_empty_request_are_said(tree: Path, capsys:
     assert run(["context", "x", "--root", str(tree / "missing")]) == 1
     assert run(["context", "--root", str(tree)]) == 1
     assert "--root" in capsys.readouterr().err
+
+
+def test_a_cursor_goes_on_where_there_is_a_store(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Named on stderr and in the JSON; without a store it is refused."""
+    for number in range(12):
+        (tree / f"part_{number}.md").write_text(f"# Session {number}\n\n" + "open a session and close it " * 20)
+    command = ["context", "session", "--root", str(tree), "--max-tokens", "500", "--json", "--store"]
+    assert run([*command, str(tree / "none"), "--cursor", "1.2.3"]) == 1
+    with bench(tree) as at:
+        at.capture(text_result("1"))
+    capsys.readouterr()
+    seen: list[str] = []
+    more: list[str] = []
+    while more or not seen:
+        assert run([*command, str(tree / "store"), *more]) == 0
+        made = json.loads(capsys.readouterr().out)
+        shown = [one["uko_node"] for one in made["fragments"]]
+        assert shown
+        assert not set(shown) & set(seen)
+        seen += shown
+        more = ["--cursor", made["cursor"]] if "cursor" in made else []
+    assert all(any(f"part_{number}.md" in uri for uri in seen) for number in range(12))

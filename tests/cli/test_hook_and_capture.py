@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from crp_mcp.core.model import Volatility
+from tests.relay.support import Clock, bench, text_result
+
 HOOKS = Path(__file__).resolve().parents[1] / "data" / "hooks"
 
 
@@ -56,3 +59,24 @@ def test_a_wrong_policy_is_refused_before_any_server_starts(tmp_path: Path) -> N
     assert done.returncode == 1
     assert b"tool-output-stale is 'maybe'; it must be one of reinvoke, warn, exclude" in done.stderr
     assert not started.exists()
+
+
+def test_doctor_names_what_a_hook_made_alone_and_the_policy(tmp_path: Path) -> None:
+    """A hook of a host of which no server is known makes a conversation of its own and doctor says so."""
+    crp(tmp_path, "hook", given=(HOOKS / "user_prompt.json").read_bytes())
+    findings = {one["what"]: one["says"] for one in json.loads(crp(tmp_path, "doctor", "--json").stdout)["findings"]}
+    assert "1 of this project's conversations were made by a hook that knew of no server" in findings["hooks"]
+    assert "8c35adc1-7b0e-4f5e-9f5c-0d7c2a1e9b11" in findings["hooks"]
+    assert "tool-output-stale=by volatility class" in findings["policy"]
+
+
+def test_a_stale_reading_is_left_out_on_the_command_line_too(tmp_path: Path) -> None:
+    """As JSON as well; asked for as it was, it comes with its age."""
+    with bench(tmp_path, clock=Clock(1.0)) as at:
+        policy = {"volatility": Volatility.REALTIME, "ttl": 30}
+        made = at.capture(text_result('{"load": 71.5}'), tool="load", policy=policy).entry.scratch_id
+    shown = json.loads(crp(tmp_path, "scratch", "get", made, "--json").stdout)
+    assert "fresh data needed: load" in shown["line"]
+    assert shown["text"] == ""
+    raw = json.loads(crp(tmp_path, "scratch", "get", made, "--view", "raw", "--json").stdout)
+    assert "71.5" in raw["text"]
