@@ -193,7 +193,7 @@ def test_json_errors_give_line_and_column(text: str, said: str):
         ('{"command": "x", "args": [true]}', "mcpServers.git.args[0] must be text, not true or false"),
         ('{"command": "x", "env": []}', "mcpServers.git.env must be an object, not a list"),
         ('{"command": "x", "env": {"A": null}}', "mcpServers.git.env.A must be text, not null"),
-        ('{"command": "x", "era": "new"}', "mcpServers.git.era must be one of auto, handshake, legacy, 2026-07-28, modern"),
+        ('{"command": "x", "era": "new"}', "git.era must be one of auto, handshake, legacy, 2026-07-28, modern"),
         ('{"command": "x", "prefix": "a.b"}', "mcpServers.git.prefix must be true"),
         ('{"command": "x", "shared": 1}', "mcpServers.git.shared must be true or false, not a number"),
         ('{"command": "x", "allow": "a"}', "mcpServers.git.allow must be a list, not text"),
