@@ -11,8 +11,8 @@ from .corpus import Ranked
 from .reply import NO_ROOM
 
 if TYPE_CHECKING:
-    from .assembling import Candidate
     from .pack import Choice
+    from .packing import Candidate
     from .reply import Left
 
 SHOWN = 5

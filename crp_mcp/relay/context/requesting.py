@@ -28,7 +28,8 @@ from . import stored
 from .cursors import CursorError, cursor_of, read_cursor
 from .joined import Joined
 from .links import Links
-from .tiers import OWN_LABEL, Tiers, Words
+from .origins import OWN_LABEL
+from .tiers import Tiers, Words
 
 OWN_RETENTION = 30 * DAY
 
@@ -178,12 +179,12 @@ class Requester:
         """The leaf of one fragment: an entry's own, or the salted digest of what else was delivered."""
         found = corpus.tiers.items.get(fragment.uko_node)
         if isinstance(found, Entry):
-            return item_of(found, self.store.salt(found.scope, found.scratch_id))
+            return item_of(self.sealer.raised(found), self.store.salt(found.scope, found.scratch_id))
         digest = "sha256:" + hashlib.sha256(fragment.content.encode("utf-8", "replace")).hexdigest()
         label, ends = OWN_LABEL, [int(now) + OWN_RETENTION]
         if isinstance(found, (Fact, Turn)):
-            label = corpus.tiers.label_of(found)
-            ends += [source.expires_at for source in corpus.tiers.sources_of(found)]
+            label = corpus.tiers.origins.label_of(found)
+            ends += [source.expires_at for source in corpus.tiers.origins.sources_of(found)]
         if isinstance(found, Fact) and found.expires_at:
             ends.append(found.expires_at)
         return Item(salted_digest(self.random_bytes(16), digest), label, min(ends))

@@ -27,6 +27,7 @@ from crp_mcp.store.ids import number_of
 
 from . import stored
 from .links import Links
+from .origins import Origins
 
 ENTRIES_MOST = 300
 """The newest entries of the conversation that words are looked up in; pins, and what is named, come on top."""
@@ -39,8 +40,6 @@ OPENING = 2_048
 """Bytes of a payload that words are looked up in, beside its summary."""
 BACKEND = "store"
 _ID = re.compile(r"scratch_\w+", re.ASCII)
-OWN_LABEL = "INTERNAL"
-"""The least label of what has none of its own: that of a tool nobody declared."""
 
 Words = dict[tuple[str, ...], Counts[str]]
 """By tenant, project, URI and name: URIs are counted anew for every tenant, names are given later."""
@@ -71,6 +70,10 @@ class Tiers:
 
     backends = frozenset((BACKEND,))
 
+    @property
+    def origins(self) -> Origins:
+        return Origins(self.reader, self.asks.scope)
+
     def load(self, *, past: bool, words: str = "") -> None:
         """Take the snapshot. `past`: also what was removed or superseded long ago. `words`: what facts may hold."""
         scope, self.about_past = self.asks.scope, past
@@ -82,10 +85,10 @@ class Tiers:
         if words and len(known) == FACTS_MOST:
             known += self.store.ask(lambda db: facts.search(db, scope, words, FACTS_FOUND, some=True))
         for fact in {one.id: one for one in known}.values():
-            if self._may_see(fact):
+            if self.origins.may_see(fact):
                 self._keep(stored.fact_uri(fact), fact, fact.content)
         for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
-            if (turn.text or turn.decision) and self._may_see(turn):
+            if (turn.text or turn.decision) and self.origins.may_see(turn):
                 node = stored.turn_node(turn)
                 self._keep(node.uri, turn, f"{node.title}\n{node.body}")
         if past:
@@ -107,33 +110,6 @@ class Tiers:
                 self._take(found)
                 if (uri := stored.entry_uri(scratch_id)) in self.items:
                     self._past.append(uri)
-
-    def _may_see(self, item: Fact | Turn) -> bool:
-        guard, scope = self.reader.guard, self.asks.scope
-        if guard is None or guard.clearances.of(scope) is None:
-            return True
-        return guard.clearances.clears(scope, self.label_of(item))
-
-    def label_of(self, item: Fact | Turn) -> str:
-        """A fact has the label of its source, the highest where that is gone; a turn what it made and used had."""
-        lattice = self.reader.sealer.lattice
-        sources = [one.label for one in self.sources_of(item)]
-        if isinstance(item, Turn):
-            return lattice.join((OWN_LABEL, *sources))
-        return lattice.join(sources) if sources else lattice.top
-
-    def sources_of(self, item: Fact | Turn) -> list[Entry]:
-        """What is still there of the entries that a fact or the words of a turn come from."""
-        ids = (item.source,) if isinstance(item, Fact) else (*item.produced, *item.referenced)
-        found: list[Entry] = []
-        for one in filter(None, ids):
-            try:
-                source = self.store.get(self.asks.scope, one)
-            except NotFound:
-                continue
-            if isinstance(source, Entry):
-                found.append(source)
-        return found
 
     def _take(self, entry: Entry) -> None:
         uri = stored.entry_uri(entry.scratch_id)
