@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
+from crp_mcp.core.folding import fold
 from crp_mcp.core.model import Kind
-from crp_mcp.core.shape import read_shape
 from crp_mcp.core.shape.again import SMALL, has_blocks, open_body, open_document, row_blocks, small_rows, stream_rows
-from crp_mcp.core.shape.cells import NotJson, compact_json
+from crp_mcp.core.shape.cells import NotJson
+from crp_mcp.core.shape.columns import TableStats
 from crp_mcp.core.shape.model import Column, Shape
 
-from .columns import ColumnPlan, column_values, has_codes, plain_cell, plan_columns, whole_text
+from .columns import plan_columns, whole_text
+from .filling import BATCH, Built, Table
 from .lines import split_lines, text_rows
 from .sql import quote
 from .tables import Source, lists_of
 
-BATCH = 2_000
 PIECE = 1 << 20
 _TEXT_SOURCES = frozenset({"csv", "tsv", "delimited", "markdown", "psql", "records", "aligned", "ruled"})
 _JSON_SOURCES = ("json", "ndjson", "structured", "python")
@@ -31,16 +31,6 @@ class Payload(Protocol):
     size: int
 
     def read(self, offset: int, length: int) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A table that was filled. `columns`: (name, kind, name of the column with the original text or None)."""
-
-    name: str
-    rows: int
-    columns: tuple[tuple[str, str, str | None], ...]
-    text: bool = False
 
 
 def build(db: sqlite3.Connection, name: str, source: Source, payload: Payload) -> list[Built]:
@@ -59,9 +49,11 @@ def build_parts(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
     except NotJson:
         return []
     built: list[Built] = []
+    used = set(map(fold, taken))
     for key, items in lists_of(document).items():
         part = f"{name}.{key}"
-        if part.lower() not in {other.lower() for other in (*taken, *(one.name for one in built))}:
+        if fold(part) not in used:
+            used.add(fold(part))
             built.append(_build_items(db, part, items))
     return built
 
@@ -71,9 +63,9 @@ def build_parts(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
 
 def _build_rows(db: sqlite3.Connection, name: str, shape: Shape, payload: Payload) -> Built:
     text_cells = not shape.source.startswith(_JSON_SOURCES)
-    columns = shape.columns if shape.columns is not None else (_value_column(shape),)
+    columns = shape.columns if shape.columns is not None else (_value_column(shape, payload),)
     plans = plan_columns(columns, text_cells=text_cells, rows=shape.rows or 0)
-    table = _Table(db, name, plans, text_cells)
+    table = Table(db, name, plans, text_cells)
     names = [column.name for column in columns]
     if shape.columns and has_blocks(shape):
         for block in row_blocks(payload.read, payload.size, shape):
@@ -88,94 +80,13 @@ def _build_rows(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
     return table.finish()
 
 
-def _value_column(shape: Shape) -> Column:
-    return Column("value", ("int", "str"), 0)
-
-
-class _Table:
-    """One table being filled."""
-
-    def __init__(self, db: sqlite3.Connection, name: str, plans: Sequence[ColumnPlan], text_cells: bool) -> None:
-        self._db, self._name, self._plans, self._text_cells = db, name, plans, text_cells
-        self._rows = 0
-        self._plain = all(plan.reading is None and plan.kind not in ("json", "mixed") for plan in plans)
-        self.nested = any(plan.kind in ("json", "mixed") for plan in plans)
-        self._coded: set[str] = set()
-        stored = [(plan.name, plan.declared) for plan in plans]
-        stored += [(plan.beside, "TEXT") for plan in plans if plan.beside]
-        spelled = ", ".join(f"{quote(column)} {declared}".strip() for column, declared in stored)
-        db.execute(f"CREATE TABLE {quote(name)} ({spelled or 'value'})")
-        marks = ", ".join("?" * max(1, len(stored)))
-        self._insert = f"INSERT INTO {quote(name)} VALUES ({marks})"
-
-    def add_block(self, block: Sequence[Any], names: Sequence[str]) -> None:
-        """Rows as tuples of plain cells, or as dicts."""
-        if not block:
-            return
-        if isinstance(block[0], dict):
-            block = [tuple(map(item.get, names)) for item in block]
-            if not self._plain:
-                self.add(block)
-                return
-        if self._plain and len(block[0]) == len(self._plans) and self._quick(block):
-            self._rows += len(block)
-            return
-        self.add([tuple(_opened(cell) for cell in row) for row in block] if not self._plain else block)
-
-    def _quick(self, block: Sequence[tuple[Any, ...]]) -> bool:
-        """As they are, where every cell is one that SQLite takes."""
-        self._db.execute("SAVEPOINT quick")
-        try:
-            self._db.executemany(self._insert, block)
-        except (OverflowError, UnicodeEncodeError, sqlite3.Error):
-            self._db.execute("ROLLBACK TO quick")
-            return False
-        finally:
-            self._db.execute("RELEASE quick")
-        return True
-
-    def add(self, batch: Sequence[tuple[Any, ...]]) -> None:
-        """Rows with cells of any kind."""
-        if not self._plans:
-            self._db.executemany(self._insert, [(None,)] * len(batch))
-            self._rows += len(batch)
-            return
-        turned = list(zip(*batch, strict=True))
-        main: list[Sequence[Any]] = []
-        beside: list[Sequence[Any]] = []
-        for plan in self._plans:
-            cells: Sequence[Any] = turned[plan.position]
-            if plan.beside and plan.name not in self._coded and has_codes(cells):
-                self._coded.add(plan.name)
-            if self._text_cells and plan.kind in ("text", "date", "datetime", "bool"):
-                cells = [None if cell is None else str(cell) for cell in cells]
-            values = column_values(plan, cells)
-            main.append(values[0])
-            beside += values[1:]
-        self._db.executemany(self._insert, zip(*main, *beside, strict=True))
-        self._rows += len(batch)
-
-    def finish(self) -> Built:
-        """What was built. Columns of codes (007) get their texts back."""
-        columns: list[tuple[str, str, str | None]] = []
-        for plan in self._plans:
-            if plan.name in self._coded and plan.beside:
-                self._db.execute(f"ALTER TABLE {quote(self._name)} DROP COLUMN {quote(plan.name)}")
-                self._db.execute(
-                    f"ALTER TABLE {quote(self._name)} RENAME COLUMN {quote(plan.beside)} TO {quote(plan.name)}"
-                )
-                columns.append((plan.name, "text", None))
-            else:
-                columns.append((plan.name, plan.kind, plan.beside))
-        return Built(self._name, self._rows, tuple(columns))
-
-
-def _opened(cell: Any) -> Any:
-    """A raw piece of JSON as its text; every other cell as it is."""
-    kind = type(cell)
-    if cell is None or kind is str or kind is int or kind is float or kind is bool:
-        return cell
-    return str(memoryview(cell), "utf-8") if kind.__name__ == "Raw" else cell
+def _value_column(shape: Shape, payload: Payload) -> Column:
+    """The column of a list of plain items, which has none in its shape."""
+    stats = TableStats()
+    items = stream_rows(payload.read, payload.size, shape)
+    while batch := [row[0] for row in islice(items, BATCH)]:
+        stats.feed_columns(("value",), [batch])
+    return next(iter(stats.finish()), Column("value", (), 0))
 
 
 # --- documents --------------------------------------------------------------------------------------------------------
@@ -194,21 +105,21 @@ def _build_document(db: sqlite3.Connection, name: str, shape: Shape, payload: Pa
 
 def _build_items(db: sqlite3.Connection, name: str, items: Sequence[Any]) -> Built:
     """A list already in memory as a table, its columns found the way every result's are."""
-    payload = compact_json(list(items), 1 << 40).encode("utf-8", "surrogatepass")
-    if items and all(isinstance(item, Mapping) for item in items):
-        names = list(dict.fromkeys(key for item in items for key in item))
-        rows: Iterable[tuple[Any, ...]] = (tuple(item.get(key) for key in names) for item in items)
-    else:
-        names, rows = ["value"], ((item,) for item in items)
-    shape = read_shape(payload)
-    known = {column.name: column for column in shape.columns or ()}
-    plans = plan_columns(
-        [known.get(key, Column(key, ("int", "str"), 0)) for key in names], text_cells=False, rows=len(items)
+    stats = TableStats()
+    objects = bool(items) and all(isinstance(item, Mapping) for item in items)
+    for at in range(0, len(items), BATCH):
+        batch = items[at : at + BATCH]
+        stats.feed_objects(batch) if objects else stats.feed_columns(("value",), [batch])
+    columns = stats.finish() or (Column("value", (), 0),)
+    names = [column.name for column in columns]
+    rows: Iterable[tuple[Any, ...]] = (
+        (tuple(map(item.get, names)) for item in items) if objects else ((item,) for item in items)
     )
-    table = _Table(db, name, plans, False)
+    plans = plan_columns(columns, text_cells=False, rows=len(items))
+    table = Table(db, name, plans, False)
     source = iter(rows)
-    while batch := list(islice(source, BATCH)):
-        table.add(batch)
+    while chunk := list(islice(source, BATCH)):
+        table.add(chunk)
     return table.finish()
 
 
@@ -257,4 +168,4 @@ def build_index(db: sqlite3.Connection, built: Built) -> None:
     db.execute(f"INSERT INTO {index}({index}) VALUES('rebuild')")
 
 
-__all__ = ["BATCH", "Built", "Payload", "build", "build_index", "build_parts", "plain_cell"]
+__all__ = ["BATCH", "Built", "Payload", "build", "build_index", "build_parts"]

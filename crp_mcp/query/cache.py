@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,11 +22,11 @@ from crp_mcp.core.shape.model import Shape
 from crp_mcp.errors import StoreError
 
 from .build import Built, Payload, build, build_index, build_parts
-from .rewrite import Decimals, is_safe
+from .rewrite import Decimals
 from .sql import quote
 from .tables import has_parts, sources
 
-FORMAT = 1
+FORMAT = 2
 """Raised when tables are built differently: older files are removed."""
 BUSY_SECONDS = 60.0
 MOST_BYTES = 4 << 30
@@ -47,6 +48,12 @@ class Table:
     indexed: bool = False
     decimals: Mapping[str, Decimals | None] = field(default_factory=dict)
     """For float columns that were asked: how exact sums can be had; None where there are too many digits."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Columns of numbers or dates -> how many texts were neither, and are null."""
+    amounts: Mapping[str, bool] = field(default_factory=dict)
+    """For text columns that were asked: whether they look like numbers all the same."""
+    union: tuple[Table, ...] = ()
+    """Of a stream: the tables of its chunks, in order; such a table is in no file."""
 
 
 def scope_file(folder: Path, scope: Scope) -> Path:
@@ -81,7 +88,7 @@ class Cache:
         """Tables of one result that exist, the main one first."""
         with self._read() as db:
             rows = db.execute(
-                f"SELECT name, scratch_id, rows, columns, text, indexed, decimals FROM {CATALOGUE} "
+                f"SELECT name, scratch_id, rows, columns, text, indexed, decimals, lost, amounts FROM {CATALOGUE} "
                 "WHERE scratch_id = ? ORDER BY rowid",
                 (scratch_id,),
             )
@@ -96,7 +103,8 @@ class Cache:
         if done >= (2 if parts else 1):
             return there
         shape = shape_of()
-        wants_parts = parts and has_parts(shape)
+        places = sources(shape)
+        wants_parts = parts and any(has_parts(place.shape) for place in places)
         if done >= (2 if wants_parts else 1):
             return there
         with self._write() as db:
@@ -104,15 +112,17 @@ class Cache:
             source = payload()
             made: list[Built] = []
             if done < 1:
-                for place in sources(shape):
+                for place in places:
                     made += build(db, f"{entry.scratch_id}{place.suffix}", place, source)
             if wants_parts and done < 2:
-                taken = [table.name for table in there] + [one.name for one in made]
-                made += build_parts(db, entry.scratch_id, shape, source, taken)
+                for place in places:
+                    taken = [table.name for table in there] + [one.name for one in made]
+                    if has_parts(place.shape):
+                        made += build_parts(db, f"{entry.scratch_id}{place.suffix}", place.shape, source, taken)
             for one in made:
                 db.execute(
-                    f"INSERT INTO {CATALOGUE} (name, scratch_id, rows, columns, text) VALUES (?, ?, ?, ?, ?)",
-                    (one.name, entry.scratch_id, one.rows, json.dumps(one.columns), one.text),
+                    f"INSERT INTO {CATALOGUE} (name, scratch_id, rows, columns, text, lost) VALUES (?, ?, ?, ?, ?, ?)",
+                    (one.name, entry.scratch_id, one.rows, json.dumps(one.columns), one.text, json.dumps(one.lost)),
                 )
             db.execute(
                 "INSERT INTO crp_results (scratch_id, state) VALUES (?, ?) "
@@ -140,11 +150,19 @@ class Cache:
                 found = _decimals(db, table.name, column)
             except sqlite3.OperationalError as error:
                 raise Vanished(f"tables {self.path}: {error}") from error
-        if self._lock.acquire(blocking=False):  # while something is built it is simply found out again
+        self._note(table, "decimals", column, found and [found.digits, found.count, found.size])
+        return found
+
+    def looks_like_amounts(self, table: Table, column: str) -> bool:
+        """Whether most texts of a text column begin like numbers: whoever adds or compares them must be told."""
+        if column in table.amounts:
+            return table.amounts[column]
+        with self._read() as db:
             try:
-                self._note_decimals(table, column, found)
-            finally:
-                self._lock.release()
+                found = _looks_like_amounts(db, table.name, column)
+            except sqlite3.OperationalError as error:
+                raise Vanished(f"tables {self.path}: {error}") from error
+        self._note(table, "amounts", column, found)
         return found
 
     def results(self) -> tuple[str, ...]:
@@ -206,12 +224,17 @@ class Cache:
             row = db.execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
             return int(row[0]) if row else 0
 
-    def _note_decimals(self, table: Table, column: str, found: Decimals | None) -> None:
-        with self._write() as db:
-            row = db.execute(f"SELECT decimals FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
-            known = json.loads(row[0]) if row else {}
-            noted = {**known, column: found and [found.digits, found.safe]}
-            db.execute(f"UPDATE {CATALOGUE} SET decimals = ? WHERE name = ?", (json.dumps(noted), table.name))
+    def _note(self, table: Table, member: str, column: str, found: object) -> None:
+        """Keep what was found out about a column; while something is built it is simply found out again."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            with self._write() as db:
+                row = db.execute(f"SELECT {member} FROM {CATALOGUE} WHERE name = ?", (table.name,)).fetchone()
+                noted = {**(json.loads(row[0]) if row else {}), column: found}
+                db.execute(f"UPDATE {CATALOGUE} SET {member} = ? WHERE name = ?", (json.dumps(noted), table.name))
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
@@ -266,7 +289,9 @@ class Cache:
 def _table(row: tuple[Any, ...]) -> Table:
     columns = tuple((name, kind, beside) for name, kind, beside in json.loads(row[3]))
     decimals = {name: None if one is None else Decimals(*one) for name, one in json.loads(row[6]).items()}
-    return Table(row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), decimals)
+    return Table(
+        row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), decimals, json.loads(row[7]), json.loads(row[8])
+    )
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -296,7 +321,7 @@ def _make_catalogue(db: sqlite3.Connection, version: int) -> None:
     db.execute(
         f"CREATE TABLE IF NOT EXISTS {CATALOGUE} (name TEXT PRIMARY KEY COLLATE NOCASE, scratch_id TEXT NOT NULL, "
         "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
-        "decimals TEXT NOT NULL DEFAULT '{}')"
+        "decimals TEXT NOT NULL DEFAULT '{}', lost TEXT NOT NULL DEFAULT '{}', amounts TEXT NOT NULL DEFAULT '{}')"
     )
     db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT UNIQUE, state INTEGER NOT NULL)")
     db.execute(f"PRAGMA user_version={FORMAT}")
@@ -341,5 +366,19 @@ def _decimals(db: sqlite3.Connection, table: str, column: str) -> Decimals | Non
         ).fetchone()
         if row is None:
             count, size = db.execute(f"SELECT count({name}), total(abs({name})) FROM {quote(table)}").fetchone()
-            return Decimals(digits, is_safe(count, size, digits))
+            return Decimals(digits, count, size)
     return None
+
+
+_AMOUNT_LOOK = re.compile(
+    r"[\s(+−-]*(?:[^\W\d]{0,3}[$€£¥₹]|[A-Z]{3})?\s?[+−-]?[.,]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
+    r"\s?(?:[^\W\d]{0,4}|[%€$£°)]{1,2})\s*"
+)
+_SAMPLE = 500
+
+
+def _looks_like_amounts(db: sqlite3.Connection, table: str, column: str) -> bool:
+    name = quote(column)
+    rows = db.execute(f"SELECT {name} FROM {quote(table)} WHERE {name} IS NOT NULL AND {name} <> '' LIMIT {_SAMPLE}")
+    texts = [str(row[0])[:80] for row in rows]
+    return bool(texts) and 2 * sum(_AMOUNT_LOOK.fullmatch(text) is not None for text in texts) >= len(texts)

@@ -7,15 +7,14 @@ stands in `<column>_text` beside it.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from crp_mcp.core.shape.again import all_readings
+from crp_mcp.core.folding import fold, unique_names
 from crp_mcp.core.shape.cells import LongText, OddNumber, compact_json
-from crp_mcp.core.shape.column_values import Reading, find_reading, fits
+from crp_mcp.core.shape.column_values import NUMBERS, Reading, all_readings, find_reading, fits
 from crp_mcp.core.shape.columns import Num
 from crp_mcp.core.shape.model import Column
 
@@ -31,7 +30,8 @@ _LEADING_ZERO = re.compile(r"-?0\d+", re.ASCII)
 
 _CODE = re.compile(r"[+-]?(?:0\d+|\d{19,})", re.ASCII)
 
-Convert = Callable[[Sequence[Any]], Sequence[Any]]
+PLAIN_NUMBERS = NUMBERS[:2]
+"""Spellings that JSON has too, or nearly: what is a number in every language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,67 +47,82 @@ class ColumnPlan:
     reading: Reading | None = None
     """Texts of this spelling are converted, and the original is kept beside."""
     beside: str | None = None
-    """Name of the column that has the original text."""
+    """Name of the column that has the original."""
+    mixed: bool = False
+    """Numbers and texts stand in it: the original is kept as what it is, number or text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    declared: str
+    kind: str
+    reading: Reading | None = None
+    beside: bool = False
+    mixed: bool = False
 
 
 def plan_columns(columns: Sequence[Column], *, text_cells: bool, rows: int) -> list[ColumnPlan]:
-    """One plan for each column, names unique without regard to case. `text_cells`: every cell of the source is text."""
-    taken = Counter(column.name.lower() for column in columns)
-    used: set[str] = set()
+    """One plan for each column, names unique as SQLite has it. `text_cells`: every cell of the source is text."""
+    columns = columns[:MOST]
+    names = unique_names([column.name for column in columns])
+    used = set(map(fold, names))
     plans = []
-    for at, column in enumerate(columns[:MOST]):
-        name = _free(column.name or f"column_{at + 1}", used)
-        declared, kind, reading, beside = _store_as(column, text_cells)
-        if kind == "int" and _may_overflow(column, rows):
-            kind = "bigint"
-        second = None
-        if beside:
-            second = f"{name}_text"
-            while second.lower() in taken or second.lower() in used:
-                second += "_"
-            used.add(second.lower())
-        plans.append(ColumnPlan(name, at, declared, kind, reading, second))
+    for at, (name, column) in enumerate(zip(names, columns, strict=True)):
+        stored = _store_as(column, text_cells)
+        kind = "bigint" if stored.kind == "int" and _may_overflow(column, rows) else stored.kind
+        second = free_beside(name, used) if stored.beside else None
+        plans.append(ColumnPlan(name, at, stored.declared, kind, stored.reading, second, stored.mixed))
     return plans
 
 
-def _free(name: str, used: set[str]) -> str:
-    number, free = 1, name
-    while free.lower() in used:
-        number += 1
-        free = f"{name}_{number}"
-    used.add(free.lower())
-    return free
+def free_beside(name: str, used: set[str]) -> str:
+    """A name for the originals of a column that no other column has; it is added to those that are used."""
+    second = f"{name}_text"
+    while fold(second) in used:
+        second += "_"
+    used.add(fold(second))
+    return second
 
 
-def _store_as(column: Column, text_cells: bool) -> tuple[str, str, Reading | None, bool]:
-    """(declared type, kind, reading, keep the original beside)."""
+def _store_as(column: Column, text_cells: bool) -> _Stored:
     types = set(column.types)
     if not types:
-        return "", "null", None, False
+        return _Stored("", "null")
     if types & {"date", "datetime"}:
         kind = "datetime" if "datetime" in types else "date"
         if types - {"date", "datetime", "str"}:
-            return "", "mixed", None, False
+            return _Stored("", "mixed")
         reading = None if _is_native_date(column) else _reading_of(column, kind)
-        return "TEXT", kind, reading, reading is not None
-    if types and types <= {"int", "float"}:
-        return *_number(column, types), _reading_of(column, "number") if text_cells else None, False
-    if types <= {"str", "int", "float"} and "str" in types and (text_cells or types == {"str"}):
-        reading = _reading_of(column, "number") if column.low is not None and column.types[0] != "date" else None
-        if reading is None:
-            return "TEXT", "text", None, False
-        if any(
-            _LEADING_ZERO.fullmatch(text)
-            for text in (column.low, column.high, *(text for text, _ in column.top))
-            if text
-        ):
-            return "TEXT", "text", None, False
-        return *_read_as(reading, column), reading, True
+        return _Stored("TEXT", kind, reading, reading is not None)
+    if types <= {"int", "float"}:
+        return _store_numbers(column, types, text_cells)
+    if types <= {"str", "int", "float"}:
+        return _store_texts(column, text_cells or types == {"str"})
     if types <= {"bool"}:
-        return ("TEXT", "bool", None, False) if text_cells else ("INTEGER", "bool", None, False)
-    if types <= {"object", "list"}:
-        return "TEXT", "json", None, False
-    return "", "mixed", None, False
+        return _Stored("TEXT" if text_cells else "INTEGER", "bool")
+    return _Stored("TEXT", "json") if types <= {"object", "list"} else _Stored("", "mixed")
+
+
+def _store_numbers(column: Column, types: set[str], text_cells: bool) -> _Stored:
+    """Numbers alone; in a source of texts, as they are spelled there."""
+    reading = _reading_of(column, "number") if text_cells else None
+    if reading is not None and reading not in PLAIN_NUMBERS:
+        return _Stored(*_read_as(reading, column), reading, True)
+    declared, kind = _number(column, types)
+    return _Stored(declared, kind, reading)
+
+
+def _store_texts(column: Column, texts: bool) -> _Stored:
+    """Texts, or texts among numbers: numbers where all that have digits are some, in one spelling."""
+    plain = _Stored("TEXT", "text") if texts else _Stored("", "mixed")
+    reading = _reading_of(column, "number") if column.low is not None else None
+    if reading is None or (not texts and column.spelling is None):
+        return plain
+    seen = (column.low, column.high, *(text for text, _ in column.top))
+    if any(_LEADING_ZERO.fullmatch(text) for text in seen if text):
+        return plain
+    declared, kind = _read_as(reading, column)
+    return _Stored(declared if texts else "", kind, reading, True, not texts)
 
 
 def _number(column: Column, types: set[str]) -> tuple[str, str]:
@@ -131,7 +146,8 @@ def _read_as(reading: Reading, column: Column) -> tuple[str, str]:
         return "REAL", "float"
     if not all(-_INT64 <= int(text) < _INT64 for text in whole):
         return "", "int"
-    return ("INTEGER", "int") if column.distinct == len(column.top) else ("NUMERIC", "float")
+    certain = reading is NUMBERS[0] or column.distinct == len(column.top)
+    return ("INTEGER", "int") if certain else ("NUMERIC", "float")
 
 
 def _decimal(text: str) -> Decimal:
@@ -147,7 +163,9 @@ def _is_native_date(column: Column) -> bool:
 
 
 def _reading_of(column: Column, kind: str) -> Reading | None:
-    """The spelling of a column whose range is known. None where it is not certain."""
+    """The spelling of a column, as its shape says; where that does not, by the range. None if it is not certain."""
+    if column.spelling is not None:
+        return next((one for one in all_readings() if one.name == column.spelling and _is_of(one, kind)), None)
     if column.top and kind != "number":
         found = find_reading(dict(column.top))
         if found is not None:
@@ -158,7 +176,9 @@ def _reading_of(column: Column, kind: str) -> Reading | None:
     found_all = [one for one in all_readings() if _is_of(one, kind) and all(fits(one, text) for text in ends)]
     ordered = [one for one in found_all if one.key(ends[0]) <= one.key(ends[-1])]
     if kind == "number":
-        return ordered[-1] if ordered else None  # the widest: what fits a narrow one fits it too
+        return next(
+            (one for one in reversed(ordered) if one is not NUMBERS[3]), None
+        )  # the widest: it takes the others
     return ordered[0] if len(ordered) == 1 else None
 
 
@@ -169,13 +189,15 @@ def _is_of(reading: Reading, kind: str) -> bool:
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
-def column_values(plan: ColumnPlan, cells: Sequence[Any]) -> list[Sequence[Any]]:
+def column_values(plan: ColumnPlan, cells: Sequence[Any], *, text_cells: bool) -> list[Sequence[Any]]:
     """A batch of one column as SQLite takes it: one sequence, or two where the original stands beside."""
     if plan.reading is None:
         return [list(map(plain_cell, cells))]
+    spelled = text_cells and plan.reading not in PLAIN_NUMBERS
+    values = [read_cell(plan.reading, cell, keep=plan.beside is None, spelled=spelled) for cell in cells]
     if plan.beside is None:
-        return [[read_cell(plan.reading, cell, keep=True) for cell in cells]]
-    return [[read_cell(plan.reading, cell, keep=False) for cell in cells], [original(cell) for cell in cells]]
+        return [values]
+    return [values, list(map(plain_cell if plan.mixed else original, cells))]
 
 
 def plain_cell(cell: Any) -> Any:
@@ -214,9 +236,11 @@ def number_cell(literal: str) -> Any:
     return literal if value in (float("inf"), float("-inf")) else value
 
 
-def read_cell(reading: Reading, cell: Any, *, keep: bool) -> Any:
-    """What a text of this spelling means. `keep`: other texts stay as they are, instead of null."""
-    if type(cell) is not str:
+def read_cell(reading: Reading, cell: Any, *, keep: bool, spelled: bool = False) -> Any:
+    """What a text of this spelling means. `keep`: other texts stay as they are, instead of null. `spelled`: a number's
+    literal is a text like any other (`1.234` where the comma is the decimal sign).
+    """
+    if type(cell) is not str and not (spelled and type(cell) is Num):
         return plain_cell(cell)
     text = cell.strip(" ")
     if not text:
@@ -255,7 +279,7 @@ def iso_text(kind: str, value: Any) -> str:
 
 def original(cell: Any) -> Any:
     """The cell's text as it was."""
-    return whole_text(cell) if type(cell) is str else None if cell is None else str(plain_cell(cell))
+    return whole_text(cell) if isinstance(cell, str) else None if cell is None else str(plain_cell(cell))
 
 
 def has_codes(cells: Iterable[Any]) -> bool:

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from crp_mcp.core.folding import fold
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.shape import Shape, shape_from_json
 from crp_mcp.errors import BadRequest, NotFound, Refused, StoreError
 from crp_mcp.log import log
-from crp_mcp.store import Filters, Store, Stub
+from crp_mcp.store import Store, Stub
 
 from .cache import Cache, Table, Vanished, scope_file
+from .cautions import added_up, notes, used_as_numbers
 from .mistakes import explain, quoted_mistake, refused, stopped
+from .names import Names, Resolver
 from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
-from .sql import Statement, fix_now, join_dotted, quote, read_statement, restore_names
+from .sql import Statement, fix_now, join_dotted, read_statement, restore_names, selects_all
+from .views import base_tables, table_names, used_tables, view_of
 
 SECONDS = 5.0
 MOST_ROWS = 20_000
 MOST_BYTES = 8 << 20
-MOST_TABLES = 16
-LATEST = "latest"
 _DAMAGE = ("malformed", "not a database", "disk I/O error", "[Errno 2]")
 
 
@@ -40,15 +42,10 @@ class Answer:
     """What was read, the oldest capture first."""
     converted: tuple[tuple[str, str], ...] = ()
     """(column, column with the original text) of columns that were read and had been converted."""
-
-
-@dataclass(slots=True)
-class _Names:
-    """The names of one query: what each stands for."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-    """Name as written, in lower case -> entry."""
-    gone: dict[str, str] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
+    """What a reader must know of texts that were used as numbers."""
+    streams: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(stream_id, ids of its chunks) of streams that were read as one table."""
 
 
 class _Damaged(StoreError):
@@ -68,9 +65,8 @@ class Desk:
         clears: Callable[[Scope, Entry], bool] | None = None,
     ) -> None:
         """`check` raises for a result that may not be read by a scope; `clears` only tells."""
-        self._check = check
-        self._clears = clears
         self._store = store
+        self._names = Resolver(store, check, clears, self.forget)
         self._folder = folder
         self._sandbox = sandbox or Sandbox()
         self._seconds = seconds
@@ -138,29 +134,36 @@ class Desk:
 
     def _run(self, scope: Scope, sql: str, now: float) -> Answer:
         statement = read_statement(sql)
-        names = self._resolve(scope, statement)
+        names = self._names.resolve(scope, statement)
         cache = self.cache(scope)
         cache.touch()
         tables = self._build(cache, names, statement)
-        by_name = _views(names, tables)
+        by_name = table_names(names, tables)
         join_dotted(statement, lambda name: _known(name, by_name))
         fix_now(statement, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)))
-        used = _used(statement, by_name)
+        used = used_tables(statement, by_name)
         if mistake := quoted_mistake(statement.in_quotes(), used):
             raise BadRequest(f"sql: {mistake}")
-        searched = fix_match(statement, {name.lower() for table in used for name, _, _ in table.columns})
-        for table in used:
+        searched = fix_match(statement, {fold(name) for table in used for name, _, _ in table.columns})
+        for table in base_tables(used):
             if searched and table.text:
                 cache.ensure_index(table)
+        request = self._request(cache, statement, by_name, searched)
+        plain = Statement(list(statement.tokens), dict(statement.renamed))
         self._fix_sums(cache, statement, used)
-        request = self._request(cache, statement, by_name, used, searched)
-        reply = self._ask(request)
+        reply = self._ask({**request, "sql": statement.text()})
         if reply.get("error") == "integer overflow":
+            statement = plain
             sum_exactly(statement)
             reply = self._ask({**request, "sql": statement.text()})
         if not reply.get("ok"):
             raise self._fault(reply, scope, used, names, searched)
-        return _answer(reply, statement, tables, names)
+        reads = _reads(reply["reads"], plain, used)
+        converted = {
+            name: second for table in used for name, _, second in table.columns if second and name in reads(table)
+        }
+        cautions = self._cautions(cache, plain, used, reads)
+        return replace(_answer(reply, statement, names), converted=tuple(converted.items()), cautions=tuple(cautions))
 
     def _is_there(self, scope: Scope, scratch_id: str) -> bool:
         try:
@@ -168,45 +171,9 @@ class Desk:
         except NotFound:
             return False
 
-    def _resolve(self, scope: Scope, statement: Statement) -> _Names:
-        names = _Names()
-        for name in statement.sources():
-            low = name.lower()
-            if low in names.entries:
-                continue
-            entry = self._find(scope, name, names)
-            if entry is not None:
-                names.entries[low] = entry
-            if len(names.entries) > MOST_TABLES:
-                raise BadRequest(f"sql: it names more than {MOST_TABLES} stored results; join fewer at a time")
-        return names
-
-    def _find(self, scope: Scope, name: str, names: _Names) -> Entry | None:
-        for reference in dict.fromkeys((name, name.lower())):
-            try:
-                found = self._store.get(scope, reference)
-            except NotFound:
-                continue
-            if isinstance(found, Stub):
-                names.gone[name.lower()] = f"{found.scratch_id} is gone ({found.why})"
-                self.cache(scope).forget([found.scratch_id])
-                continue
-            return self._allowed(scope, found)
-        if name.lower() == LATEST:
-            latest = self._store.latest(scope)
-            newest = self._store.get(scope, latest.scratch_id) if latest else None
-            return self._allowed(scope, newest) if isinstance(newest, Entry) else None
-        dot = name.find(".")
-        return self._find(scope, name[:dot], names) if dot > 0 else None
-
-    def _allowed(self, scope: Scope, entry: Entry) -> Entry:
-        if self._check is not None:
-            self._check(scope, entry)
-        return entry
-
-    def _build(self, cache: Cache, names: _Names, statement: Statement) -> dict[str, tuple[Table, ...]]:
+    def _build(self, cache: Cache, names: Names, statement: Statement) -> dict[str, tuple[Table, ...]]:
         """Tables of every named result, by scratch_id."""
-        wanted = {entry.scratch_id: entry for entry in names.entries.values()}
+        wanted = names.all_entries()
         cache.make_room(wanted)
         parts = any(token.text == "." or "." in token.name for token in statement.tokens)
         tables: dict[str, tuple[Table, ...]] = {}
@@ -220,46 +187,66 @@ class Desk:
                 return shape_from_json(entry.structured or {"kind": "text", "source": "text"})
 
             tables[scratch_id] = cache.ensure(entry, shape, payload, parts=deep)
-            if not tables[scratch_id]:
-                raise BadRequest(f"sql: {scratch_id} is {entry.kind.value}, it has no table; see its summary")
+        bare = [entry for entry in names.entries.values() if not tables[entry.scratch_id]]
+        if bare:
+            kind = bare[0].kind.value
+            raise BadRequest(f"sql: {bare[0].scratch_id} is {kind}, it has no table; see its summary")
         return tables
 
     def _fix_sums(self, cache: Cache, statement: Statement, used: Sequence[Table]) -> None:
         kinds: dict[str, str] = {}
         for table in used:
             for name, kind, beside in table.columns:
-                low = name.lower()
+                low = fold(name)
                 kinds[low] = "float" if "float" in (kind, kinds.get(low)) else kind
                 if beside:
-                    kinds.setdefault(beside.lower(), "text")
+                    kinds.setdefault(fold(beside), "text")
 
         def digits(column: str) -> Decimals | None:
             found = [
                 cache.decimals(table, name)
-                for table in used
+                for table in base_tables(used)
                 for name, kind, _ in table.columns
-                if name.lower() == column.lower() and kind == "float"
+                if fold(name) == fold(column) and kind in ("float", "int")
             ]
             known = [one for one in found if one is not None]
-            return max(known) if found and len(known) == len(found) else None
+            if not known or len(known) < len(found):
+                return None
+            most = max(one.digits for one in known)
+            return Decimals(most, sum(one.count for one in known), sum(one.size for one in known))
 
         fix_sums(statement, kinds, digits)
 
-    def _request(
-        self, cache: Cache, statement: Statement, by_name: dict[str, Table], used: Sequence[Table], searched: bool
-    ) -> dict[str, Any]:
-        views = {}
-        for name, table in by_name.items():
-            indexed = searched and table.text
-            if name != table.name.lower() or indexed:
-                views[name] = _select(table, indexed)
+    def _cautions(
+        self, cache: Cache, statement: Statement, used: Sequence[Table], reads: Callable[[Table], set[str]]
+    ) -> list[str]:
+        """What to say of columns that were read, and used as numbers although they are none."""
+        added, mixed, texts, lost = added_up(statement), [], [], {}
+        for table in used:
+            bases = base_tables([table])
+            names = reads(table)
+            kinds = {name: kind for name, kind, _ in table.columns if name in names and kind in ("mixed", "text")}
+            suspects = used_as_numbers(statement, set(map(fold, kinds))) | added
+            for name, kind in kinds.items():
+                if fold(name) not in suspects:
+                    continue
+                if kind == "mixed":
+                    mixed.append(name)
+                elif fold(name) in added or any(_looks_like_amounts(cache, base, name) for base in bases):
+                    texts.append(name)
+            beside = {name: second for name, _, second in table.columns if second}
+            lost.update({name: (table.lost[name], beside[name]) for name in names & beside.keys() & table.lost.keys()})
+        return notes(list(dict.fromkeys(mixed)), list(dict.fromkeys(texts)), lost)
+
+    def _request(self, cache: Cache, statement: Statement, by_name: dict[str, Table], searched: bool) -> dict[str, Any]:
+        views = {name: view_of(name, table, searched) for name, table in by_name.items()}
         return {
             "op": "query",
             "path": str(cache.path),
-            "sql": statement.text(),
-            "views": views,
-            "tables": sorted({table.name for table in by_name.values()}),
+            "views": {name: view for name, view in views.items() if view is not None},
+            "tables": sorted({table.name for table in base_tables(list(by_name.values()))}),
             "expressions": _expressions(statement),
+            "named": sorted(map(fold, statement.sources())),
             "rows": MOST_ROWS,
             "bytes": MOST_BYTES,
             "clean": computes(statement),
@@ -272,7 +259,7 @@ class Desk:
             return {"ok": False, "stopped": str(error)}
 
     def _fault(
-        self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: _Names, searched: bool
+        self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: Names, searched: bool
     ) -> Exception:
         if reply.get("stopped") or reply.get("late"):
             return Refused(stopped(self._seconds, reply.get("stopped") or "late"))
@@ -281,71 +268,38 @@ class Desk:
         error = str(reply.get("error"))
         if any(sign in error for sign in _DAMAGE):
             return _Damaged(error)
-        if any(
-            error == f"no such table: main.{table.name}" or error == f"no such table: {table.name}" for table in used
-        ):
+        if any(error in (f"no such table: main.{one.name}", f"no such table: {one.name}") for one in base_tables(used)):
             return Vanished(error)
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
         for name, why in names.gone.items():
-            if name in error.lower():
+            if name in fold(error):
                 return NotFound(why)
-        return BadRequest(f"sql: {explain(error, used, self._listed(scope, used), reply.get('pattern'), searched)}")
-
-    def _listed(self, scope: Scope, used: Sequence[Table]) -> list[str]:
-        """Names a query may use: what was captured last in this conversation, and what is pinned."""
-        recent = self._store.list(scope, limit=20).entries
-        pinned = self._store.list(scope, filters=Filters(pinned=True), limit=20, within="project").entries
-        shown = [entry for entry in (*pinned, *recent) if self._clears is None or self._clears(scope, entry)]
-        found = [name for entry in shown for name in (entry.name, entry.scratch_id) if name]
-        latest = [LATEST] if self._store.latest(scope) is not None else []
-        return list(dict.fromkeys([*(table.name for table in used), *found, *latest]))
+        listed = list(dict.fromkeys([*(table.name for table in used), *self._names.listed(scope)]))
+        return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched)}")
 
 
-def _views(names: _Names, tables: dict[str, tuple[Table, ...]]) -> dict[str, Table]:
-    """Every name a query may use, in lower case -> table. Parts are `<name>.<part>` under each name of their result."""
-    found: dict[str, Table] = {}
-    for name, entry in names.entries.items():
-        base = name.partition(".")[0] if name.partition(".")[0] in _own_names(entry) else name
-        for table in tables[entry.scratch_id]:
-            suffix = table.name[len(entry.scratch_id) :].lower()
-            found[base + suffix] = table
-            found[table.name.lower()] = table
-    return found
-
-
-def _own_names(entry: Entry) -> set[str]:
-    return {entry.scratch_id.lower(), (entry.name or "").lower(), LATEST}
+def _looks_like_amounts(cache: Cache, table: Table, column: str) -> bool:
+    kind = next((kind for name, kind, _ in table.columns if fold(name) == fold(column)), None)
+    return kind == "text" and cache.looks_like_amounts(table, column)
 
 
 def _known(name: str, by_name: dict[str, Table]) -> str | None:
-    low = name.lower()
+    low = fold(name)
     return low if low in by_name else None
 
 
-def _mentions_parts(statement: Statement, names: _Names, scratch_id: str) -> bool:
+def _mentions_parts(statement: Statement, names: Names, scratch_id: str) -> bool:
     own = {name.partition(".")[0] for name, entry in names.entries.items() if entry.scratch_id == scratch_id} | {
         name for name, entry in names.entries.items() if entry.scratch_id == scratch_id
     }
     tokens = statement.tokens
     for at, token in enumerate(tokens):
-        if token.name.lower() in own and at + 1 < len(tokens) and tokens[at + 1].text == ".":
+        if fold(token.name) in own and at + 1 < len(tokens) and tokens[at + 1].text == ".":
             return True
-        if "." in token.name and token.name.lower().partition(".")[0] in own:
+        if "." in token.name and fold(token.name).partition(".")[0] in own:
             return True
     return False
-
-
-def _used(statement: Statement, by_name: dict[str, Table]) -> list[Table]:
-    found = [by_name[token.name.lower()] for token in statement.tokens if token.name.lower() in by_name]
-    return list({table.name: table for table in found}.values())
-
-
-def _select(table: Table, indexed: bool) -> str:
-    if not indexed:
-        return f"SELECT * FROM main.{quote(table.name)}"
-    columns = ", ".join(quote(name) for name, _, _ in table.columns if name != "line_no")
-    return f"SELECT rowid AS line_no, {columns} FROM main.{quote(table.name + '.fts')}"
 
 
 def _expressions(statement: Statement) -> list[str]:
@@ -367,22 +321,26 @@ def _expressions(statement: Statement) -> list[str]:
     return found
 
 
-def _answer(reply: dict[str, Any], statement: Statement, tables: dict[str, tuple[Table, ...]], names: _Names) -> Answer:
-    reads = {name.lower(): set(columns) for name, columns in reply["reads"].items()}
-    inputs: dict[str, Entry] = {}
-    converted: dict[str, str] = {}
-    for entry in names.entries.values():
-        for table in tables[entry.scratch_id]:
-            read = reads.get(table.name.lower())
-            if read is None:
-                continue
-            inputs[entry.scratch_id] = entry
-            converted.update({name: beside for name, _, beside in table.columns if beside and name in read})
-    for entry in names.entries.values():  # SQLite does not say that JOIN ... USING reads the table it joins
-        inputs[entry.scratch_id] = entry
+def _reads(reads: dict[str, list[str]], statement: Statement, used: Sequence[Table]) -> Callable[[Table], set[str]]:
+    """Columns of a table that a query read. Of a union SQLite says that all are; then those count that it mentions."""
+    found = {fold(table): set(columns) for table, columns in reads.items()}
+    mentioned = {fold(token.name) for token in statement.tokens if token.name}
+    every = selects_all(statement.tokens)
+
+    def columns(table: Table) -> set[str]:
+        if not table.union:
+            return found.get(fold(table.name), set())
+        return {name for name, _, _ in table.columns if every or fold(name) in mentioned}
+
+    return columns
+
+
+def _answer(reply: dict[str, Any], statement: Statement, names: Names) -> Answer:
     columns = unique(restore_names(statement, reply["columns"]))
-    ordered = sorted(inputs.values(), key=lambda entry: (entry.created_at, entry.scratch_id))
-    return Answer(columns, tuple(reply["rows"]), reply["total"], tuple(ordered), tuple(converted.items()))
+    # All that were named: SQLite does not say that JOIN ... USING reads the table it joins.
+    inputs = sorted(names.all_entries().values(), key=lambda entry: (entry.created_at, entry.scratch_id))
+    streams = tuple((one.stream_id, tuple(chunk.scratch_id for chunk in one.chunks)) for one in names.streams.values())
+    return Answer(columns, tuple(reply["rows"]), reply["total"], tuple(inputs), streams=streams)
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from crp_mcp.core.folding import fold
+
 HEAP_BYTES = 256 << 20
 LONGEST_VALUE = 32 << 20
 """Bytes of one value: `zeroblob(2e9)` and the like end here."""
@@ -64,6 +66,8 @@ class Gate:
     """Names of built-in virtual tables: no common table expression is one of them."""
     expressions: frozenset[str] = frozenset()
     """Names of the query's common table expressions, in lower case."""
+    named: frozenset[str] = frozenset()
+    """What stands where a table may, folded."""
     reads: dict[str, set[str]] = field(default_factory=dict)
     refused: str | None = None
 
@@ -73,14 +77,19 @@ class Gate:
         if action == sqlite3.SQLITE_READ:
             return self._read(str(first), second or "")
         if action == sqlite3.SQLITE_FUNCTION:
-            name = str(second).lower()
+            name = fold(str(second))
             return sqlite3.SQLITE_OK if name in PURE_FUNCTIONS else self._refuse(f"the function {name}()")
         if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None:
             return sqlite3.SQLITE_OK  # the full-text index asks this of its own file
-        return self._refuse(_ACTIONS.get(action, "this statement"))
+        return self._refuse(self._own_table() or _ACTIONS.get(action, "this statement"))
+
+    def _own_table(self) -> str | None:
+        """SQLite's own table that the query names: making it known would be what is refused, and says nothing."""
+        own = sorted(name for name in self.named - self.tables if name in self.modules or name.startswith(_OURS))
+        return f"reading {own[0]}, a table of SQLite's own," if own else None
 
     def _read(self, table: str, column: str) -> int:
-        low = table.lower()
+        low = fold(table)
         base = low
         for part in _INDEX_PARTS:
             base = base.removesuffix(part) if low.endswith(part) else base
@@ -148,7 +157,7 @@ def prepare(db: sqlite3.Connection, views: Mapping[str, str]) -> None:
 
 def modules_of(db: sqlite3.Connection) -> frozenset[str]:
     """Names of the virtual tables this SQLite has built in."""
-    return frozenset(str(row[0]).lower() for row in db.execute("PRAGMA module_list"))
+    return frozenset(fold(str(row[0])) for row in db.execute("PRAGMA module_list"))
 
 
 def quote(name: str) -> str:
@@ -159,9 +168,10 @@ def run(db: sqlite3.Connection, modules: frozenset[str], request: Mapping[str, A
     """One query. Raises sqlite3.Error for what SQLite says of it; what the gate refused is in the reply."""
     prepare(db, request["views"])
     gate = Gate(
-        frozenset(name.lower() for name in (*request["tables"], *request["views"])),
+        frozenset(fold(name) for name in (*request["tables"], *request["views"])),
         modules - TABLE_FUNCTIONS,
-        frozenset(name.lower() for name in request["expressions"]),
+        frozenset(fold(name) for name in request["expressions"]),
+        frozenset(request["named"]),
     )
     deadline = time.monotonic() + float(request["seconds"])
     db.set_progress_handler(lambda: time.monotonic() > deadline, STEPS)

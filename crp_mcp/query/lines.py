@@ -1,15 +1,26 @@
-"""Text and logs as rows: number, text, and time, level and message where lines have them. Pure."""
+"""Text and logs as rows: number, text, and time, level and message where lines have them. Pure.
+
+A row of a log is a record: lines that carry neither, a traceback or the rest of a message, belong to the line before.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 PROBE = 400
 """Lines looked at to tell a log from prose."""
 _SHARE = 0.5
+_LEAST_SHARE = 0.05
+"""Of a text that begins with a time: records with long tracebacks are few among its lines."""
+_LEAST = 3
+_EARLY = 48
+"""A time that begins a record begins before this character."""
+MOST_LINES = 1_000
+"""Lines of one record; what follows stands in rows of its own."""
 _LOOK = 160
 """Characters of a line in which time and level stand."""
 
@@ -32,11 +43,43 @@ COLUMNS_TEXT = ("line_no", "text")
 COLUMNS_LOG = ("line_no", "text", "ts", "level", "message")
 
 
+_MORE = re.compile(
+    r"\s|$|Traceback \(most recent call last\)|Caused by: |During handling of the above |The above exception was "
+    r"|[\w$.]*(?:Error|Exception|Warning|Throwable|Interrupt|Exit)\b(?:: |:?$)|[\w$]+(?:\.[\w$]+){2,}(?:: |$)"
+    r"|\.{3} \d+ "
+    r"|[\])}]"
+)
+"""How lines begin that go on with the record before: tracebacks of Python and Java, indented and closing lines."""
+
+
 def is_log(lines: Sequence[str]) -> bool:
-    """Whether at least half of the lines carry a time or a level."""
+    """Whether lines carry a time or a level: half of those that begin a record, or some, each a time at its start."""
     full = [line[:_LOOK] for line in lines if line.strip() and not line[0].isspace()]
-    hits = sum(1 for line in full if _TIME.search(line) or _LEVEL.search(line))
-    return len(full) >= 2 and hits >= _SHARE * len(full)
+    begin = [line for line in full if not _MORE.match(line)]
+    hits = sum(1 for line in begin if _TIME.search(line) or _LEVEL.search(line))
+    if len(begin) >= 2 and hits >= _SHARE * len(begin):
+        return True
+    timed = sum(_begins(line) for line in full)
+    return bool(full) and _begins(full[0]) and timed >= _LEAST and timed >= _LEAST_SHARE * len(lines)
+
+
+def _begins(line: str) -> bool:
+    return _TIME.search(line, 0, _EARLY + _SHORTEST) is not None
+
+
+def begins_record(timed: bool) -> Callable[[str], bool]:
+    """Whether a line begins a record. `timed`: the records of this log begin with a time."""
+    if timed:
+        return lambda line: _TIME.search(line, 0, _LOOK) is not None and _MORE.match(line) is None
+    return lambda line: _MORE.match(line) is None
+
+
+def is_timed(lines: Sequence[str]) -> bool:
+    """Whether most lines that do not go on with one before begin with a time."""
+    begin = [line for line in lines if not _MORE.match(line)]
+    timed = sum(map(_begins, begin))
+    levels = sum(1 for line in begin if _LEVEL.search(line[:_LOOK]) and not _begins(line))
+    return timed >= 2 and timed > levels
 
 
 def log_row(number: int, line: str) -> tuple[int, str, str | None, str | None, str]:
@@ -113,12 +156,40 @@ def text_rows(batches: Iterable[list[str]]) -> tuple[tuple[str, ...], Iterator[l
 
 
 def _numbered(first: list[str], source: Iterator[list[str]], log: bool) -> Iterator[list[tuple[Any, ...]]]:
+    batches = chain([first], source)
+    if log:
+        yield from _records(batches, begins_record(is_timed(first[:PROBE])))
+        return
     number = 1
-    batch: list[str] | None = first
-    while batch is not None:
-        if log:
-            yield [log_row(at, line) for at, line in enumerate(batch, number)]
-        else:
-            yield list(enumerate(batch, number))
+    for batch in batches:
+        yield list(enumerate(batch, number))
         number += len(batch)
-        batch = next(source, None)
+
+
+def _records(batches: Iterable[list[str]], begins: Callable[[str], bool]) -> Iterator[list[tuple[Any, ...]]]:
+    """Rows of a log, a record each, numbered by its first line."""
+    held: list[str] = []
+    at, number = 1, 1
+    for batch in batches:
+        rows = []
+        for line in batch:
+            if held and (begins(line) or len(held) >= MOST_LINES):
+                rows.append(record(at, held))
+                held, at = [line], number
+            else:
+                held.append(line)
+            number += 1
+        yield rows
+    if held:
+        yield [record(at, held)]
+
+
+def record(number: int, lines: list[str]) -> tuple[int, str, str | None, str | None, str]:
+    """The lines of one record as (line_no, text, ts, level, message); the message goes on to its end."""
+    row = log_row(number, lines[0])
+    if len(lines) == 1:
+        return row
+    while len(lines) > 1 and not lines[-1].strip():
+        lines = lines[:-1]
+    rest = "\n".join(["", *lines[1:]])
+    return (number, row[1] + rest, row[2], row[3], row[4] + rest)

@@ -6,13 +6,18 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from crp_mcp.core.folding import fold
+
 from .cache import Table
+from .gate import PURE_FUNCTIONS
 
 ALLOWED = (
     "allowed is one SELECT over stored results, by scratch_id, pinned name or latest, "
     "with SQLite's pure functions, REGEXP and, on text, MATCH"
 )
+PURE = sorted(PURE_FUNCTIONS - {"exact_sum"})
 _MOST = 30
+_NEAR = 3
 
 
 def refused(what: str) -> str:
@@ -39,13 +44,20 @@ def explain(
         return f"{error}; in MATCH, put words with signs in double quotes: MATCH '\"a-b\"'. {describe(tables)}"
     column = re.search(r"no such column: (.+)", error)
     if column:
-        return f"{error}{_near(column[1], _columns(tables))}. {describe(tables)}"
+        return f"{error}{_near(column[1], _columns(tables))}; {describe(tables)}"
     table = re.search(r"no such table: (.+)", error)
     if table:
-        listed = ", ".join(names[:_MOST]) or "none yet"
-        return f"{error}{_near(table[1], names)}. Tables: {listed}"
+        listed = f"tables: {', '.join(names[:_MOST])}" if names else "nothing is stored yet"
+        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        return f"{error}{_near(table[1], names)}; {listed}{more}; scratch_list says what they are"
+    function = re.search(r"no such function: (.+)", error)
+    if function:
+        return f"{error}{_near(function[1], PURE)}; {ALLOWED}"
     if "too big" in error:
         return f"{error}: a value or a query may be so large only; return less"
+    if "MATCH" in error and any(table.union for table in tables):
+        inner = "SELECT count(*) FROM (SELECT line_no FROM the_stream WHERE text MATCH 'word' LIMIT -1)"
+        return f"{error}; in a stream, MATCH goes into a SELECT of its own, with a LIMIT: {inner}"
     if "MATCH" in error:
         return f"{error}; MATCH works on the text of logs and texts; elsewhere use LIKE or REGEXP"
     return f"{error}. {describe(tables)}" if tables else error
@@ -54,10 +66,10 @@ def explain(
 def quoted_mistake(quoted: Iterable[str], tables: Sequence[Table]) -> str | None:
     """A name in double quotes that no table has but that is nearly one: SQLite would take it for a text."""
     columns = _columns(tables)
-    known = {name.lower() for name in columns}
+    folded, known = set(map(fold, columns)), {name.lower() for name in columns}
     for name in quoted:
-        if name.lower() not in known and difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8):
-            return f"no such column: {name}{_near(name, columns)}. {describe(tables)}"
+        if fold(name) not in folded and difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8):
+            return f"no such column: {name}{_near(name, columns)}; {describe(tables)}"
     return None
 
 
@@ -76,8 +88,11 @@ def _columns(tables: Sequence[Table]) -> list[str]:
     return [name for table in tables for name, _, _ in table.columns]
 
 
-def _near(wrong: str, names: Sequence[str]) -> str:
-    bare = wrong.rpartition(".")[2].strip().strip("\"'`[]").lower()
+def _near(wrong: str, names: Iterable[str]) -> str:
+    """The nearest names to a wrong one, the nearest first: to all of it, or to what follows its last dot."""
+    whole = wrong.strip().strip("\"'`[]").lower()
     lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(bare, lower, n=1, cutoff=0.5)
-    return f"; did you mean {lower[near[0]]}?" if near else ""
+    near = difflib.get_close_matches(whole, lower, n=_NEAR, cutoff=0.6)
+    near = near or difflib.get_close_matches(whole.rpartition(".")[2], lower, n=_NEAR, cutoff=0.5)
+    *first, last = [lower[name] for name in near] or [""]
+    return f"; did you mean {', '.join(first)}{' or ' if first else ''}{last}?" if last else ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from sqlite3 import sqlite_version_info
+
+from crp_mcp.core.folding import fold
 
 from .sql import Statement, Token, closing, table_places, written
 
@@ -12,17 +15,30 @@ _OPENERS = frozenset({"select", "distinct", "all"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Decimals:
-    """A float column whose values have few digits after the point. `safe`: SQLite's own sum of any of its rows, rounded
-    to these digits, is certainly the exact one.
-    """
+    """A float column whose values have few digits after the point: how many values, and the sum of their sizes."""
 
     digits: int
-    safe: bool
+    count: int
+    size: float
+
+    @property
+    def safe(self) -> bool:
+        """Whether SQLite's own sum of any of its rows, rounded to these digits, is certainly the exact one."""
+        return is_safe(self.count, self.size, self.digits, compensated=COMPENSATED)
 
 
-def is_safe(count: int, size: float, digits: int) -> bool:
-    """Whether adding `count` doubles, whose sizes sum to `size`, errs by less than half a unit of the last digit."""
-    return bool(count * size * 2.0**-53 * 10.0**digits < 0.25)
+COMPENSATED = sqlite_version_info >= (3, 43)
+"""From then on SQLite keeps what is rounded off, so that its sums are as exact as their result can be."""
+
+
+def is_safe(count: int, size: float, digits: int, *, compensated: bool = False) -> bool:
+    """Whether adding `count` doubles, whose sizes sum to `size`, errs by less than half a unit of the last digit.
+
+    Each value is as far from its decimal as it is rounded, each addition as its result; where those are compensated,
+    only the square of that is left of each.
+    """
+    roundings = 4 + count * 2.0**-52 * count if compensated else max(count, 4)
+    return bool(roundings * size * 2.0**-53 * 10.0**digits < 0.25)
 
 
 Digits = Callable[[str], "Decimals | None"]
@@ -41,7 +57,7 @@ def fix_match(statement: Statement, columns: Collection[str]) -> bool:
         before = tokens[at - 1]
         found = found or bool(before.name)
         dotted = at >= 2 and tokens[at - 2].text == "."
-        if before.name and not dotted and before.name.lower() not in columns:
+        if before.name and not dotted and fold(before.name) not in columns:
             tokens[at - 1] = Token("quoted", f"{before.text}.text", before.name, before.lead)
     return found
 
@@ -103,11 +119,11 @@ def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Di
     if last + 1 < len(tokens) and tokens[last + 1].low == "over":
         return  # windows keep SQLite's own sum
     column = _bare_column(inside)
-    if column is not None and kinds.get(column.lower()) == "bigint":
+    if column is not None and kinds.get(fold(column)) == "bigint":
         if tokens[at].low == "sum":
             _rename(statement, at, "exact_sum")
         return
-    if column is not None and kinds.get(column.lower()) != "float":
+    if column is not None and kinds.get(fold(column)) != "float":
         return
     places = digits(column) if column is not None else None
     function = tokens[at].low
@@ -128,7 +144,7 @@ def _bare_column(inside: Sequence[Token]) -> str | None:
 
 def _is_fractional(inside: Sequence[Token], kinds: Mapping[str, str]) -> bool:
     return any(
-        kinds.get(token.name.lower(), "") in ("float", "bigint", "mixed", "json")
+        kinds.get(fold(token.name), "") in ("float", "bigint", "mixed", "json")
         if token.name
         else token.text in ("/", "->>") or (token.kind == "number" and "." in token.text)
         for token in inside
@@ -142,14 +158,15 @@ def _past_filter(tokens: Sequence[Token], end: int) -> int:
 
 
 def _by_whole_numbers(statement: Statement, at: int, end: int, last: int, places: int) -> None:
-    """sum(c) -> (sum(CAST(round(c * 100.0) AS INTEGER)) / 100.0): no float is added, so no noise arises."""
+    """sum(c) -> (sum(CAST(round(c * 100.0) AS INTEGER)) / 100.0): no float is added, and one rounding is left."""
     tokens = statement.tokens
     before = written(tokens[at : last + 1]).strip()
     factor = f"1{'0' * places}.0"
     column = written(tokens[at + 2 : end])
     condition = written(tokens[end + 1 : last + 1])
-    call = f"{tokens[at].text}(CAST(round({column} * {factor}) AS INTEGER)){condition}"
-    text = f"({call} / {factor})"
+    mean = tokens[at].low == "avg"
+    call = f"{'sum' if mean else tokens[at].text}(CAST(round({column} * {factor}) AS INTEGER)){condition}"
+    text = f"({call} / ({factor} * count({column}){condition}))" if mean else f"({call} / {factor})"
     statement.renamed[text] = before
     tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
 

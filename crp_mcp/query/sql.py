@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from crp_mcp.core.folding import fold
 from crp_mcp.errors import BadRequest
 
 LONGEST = 20_000
@@ -69,8 +70,8 @@ class Statement:
     def in_quotes(self) -> list[str]:
         """Names in double quotes that the statement does not itself give to something."""
         tokens = self.tokens
-        given = {tokens[at + 1].name.lower() for at in range(len(tokens) - 1) if tokens[at].low == "as"}
-        return [token.name for token in tokens if token.text[:1] == '"' and token.name.lower() not in given]
+        given = {fold(tokens[at + 1].name) for at in range(len(tokens) - 1) if tokens[at].low == "as"}
+        return [token.name for token in tokens if token.text[:1] == '"' and fold(token.name) not in given]
 
 
 def read_statement(sql: str) -> Statement:
@@ -160,6 +161,17 @@ def table_places(tokens: Sequence[Token]) -> set[int]:
     return {at for at in places if at < len(tokens) and tokens[at].name}
 
 
+def selects_all(tokens: Sequence[Token]) -> bool:
+    """Whether it asks for every column of something without naming them: `*`, `t.*`, `IN some_table`, NATURAL JOIN."""
+    for at, token in enumerate(tokens[1:], 1):
+        before = tokens[at - 1]
+        if token.text == "*" and (before.text in (",", ".") or before.low in ("select", "distinct", "all")):
+            return True
+        if token.name and before.kind == "word" and before.low == "in":
+            return True
+    return any(token.kind == "word" and token.low in ("natural", "table") for token in tokens)
+
+
 def dotted(tokens: Sequence[Token], at: int) -> tuple[str, int]:
     """The dotted name that begins at a position, and how many tokens it takes."""
     name, used = tokens[at].name, 1
@@ -176,12 +188,12 @@ def join_dotted(statement: Statement, known: Callable[[str], str | None]) -> Non
     for at in sorted(table_places(tokens), reverse=True):
         used, name = _longest_known(tokens, at, known)
         if name is not None and used > 1:
-            joined.add(name.lower())
+            joined.add(fold(name))
             tokens[at : at + used] = [Token("quoted", quote(name), name, tokens[at].lead)]
     for at in range(len(tokens) - 2, -1, -1):
         if tokens[at].name and (at == 0 or tokens[at - 1].text != "."):
             used, name = _longest_known(tokens, at, known)
-            if name is not None and used > 1 and name.lower() in joined:
+            if name is not None and used > 1 and fold(name) in joined:
                 tokens[at : at + used] = [Token("quoted", quote(name), name, tokens[at].lead)]
 
 

@@ -7,7 +7,7 @@ over all of them. It is never `latest`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,8 @@ class QueryPage:
     notes: tuple[str, ...] = ()
     cut: bool = False
     """The one row shown is longer than the page, and only its beginning."""
+    streams: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(stream_id, ids of its chunks) of streams that were read as one table."""
 
 
 @dataclass(slots=True)
@@ -70,7 +72,8 @@ class Querier:
         answer = self.desk.query(scope, sql, now)
         text, shown, cut = self._page(answer, max_tokens)
         entry = self._keep(scope, sql, answer, now) if answer.inputs else None
-        return QueryPage(entry, answer.inputs, text, shown, len(answer.rows), answer.total, notes_of(answer), cut)
+        notes, kept = notes_of(answer), len(answer.rows)
+        return QueryPage(entry, answer.inputs, text, shown, kept, answer.total, notes, cut, answer.streams)
 
     def _page(self, answer: Answer, max_tokens: int) -> tuple[str, int, bool]:
         """Rows as CSV, how many those are, and whether the only one is cut."""
@@ -93,10 +96,11 @@ class Querier:
         payload = result_json(answer)
         shape = shape_of(answer)
         sources = [
-            Source(one.scratch_id, item_of(one, self.store.salt(scope, one.scratch_id))) for one in answer.inputs
+            Source(one.scratch_id, item_of(self.sealer.raised(one), self.store.salt(scope, one.scratch_id)))
+            for one in answer.inputs
         ]
         label, expires_at = self.sealer.ceiling_of([source.item for source in sources])
-        arguments = derivation(sql, answer.inputs, now)
+        arguments = derivation(sql, answer.inputs, now, whole_chunks(answer))
         canonical = canonical_arguments(arguments, orjson.dumps(arguments))
         scratch_id = self.store.reserve_id(scope.tenant, SLUG)
         summary = render_summary(
@@ -132,11 +136,14 @@ class Querier:
         return self.store.commit_capture(draft, self.store.write_payload(payload), seal)
 
 
-def derivation(sql: str, inputs: Sequence[Entry], now: float) -> dict[str, Any]:
-    """What a result was made of: the query, its time, and every input with the hash of its bytes."""
+def derivation(sql: str, inputs: Sequence[Entry], now: float, whole: Collection[str] = ()) -> dict[str, Any]:
+    """What a result was made of: the query, its time, and every input with the hash of its bytes.
+
+    `whole`: ids of partial ones of which the rest was read as well.
+    """
     sources = [{"scratch_id": one.scratch_id, "provenance_hash": one.provenance_hash} for one in inputs]
     made: dict[str, Any] = {"sql": sql, "now": iso_time(now), "derivedFrom": sources}
-    if partial := partial_sources(inputs):
+    if partial := [one for one in partial_sources(inputs) if one not in whole]:
         made["partial"] = partial
     return made
 
@@ -150,6 +157,16 @@ def partial_sources(inputs: Sequence[Entry]) -> list[str]:
         if one.partial:
             found[one.scratch_id] = None
     return list(found)
+
+
+def whole_chunks(answer: Answer) -> frozenset[str]:
+    """The chunks of streams that are all there: each page of a listing is partial, and together they are not."""
+    return frozenset(
+        chunk
+        for stream, members in answer.streams
+        if not stream_notes(stream, [one for one in answer.inputs if one.scratch_id in members])
+        for chunk in members
+    )
 
 
 def result_json(answer: Answer) -> bytes:
@@ -204,19 +221,41 @@ def ttl_of(inputs: Sequence[Entry], now: float) -> int | None:
 
 
 def notes_of(answer: Answer) -> tuple[str, ...]:
-    """What a reader must know of the inputs: which are partial, which columns were converted."""
+    """What a reader must know of the inputs: which are partial, which columns were converted, which texts were not."""
     notes = []
+    chunks = {chunk: stream for stream, members in answer.streams for chunk in members}
     for one in answer.inputs:
-        if one.partial:
-            stored = "" if one.rows is None else f": {one.rows:,} rows are stored"
-            whole = f", {one.rows_total:,} exist at the source" if one.rows_total is not None else ""
-            notes.append(f"{one.scratch_id} is partial{stored}{whole}; this answer is about the stored ones alone")
+        if one.partial and one.scratch_id not in chunks:
+            notes.append(_partial_note(one.scratch_id, one.rows, one.rows_total))
         for source in one.tool_call_args.get("partial", ()) if one.origin == "query" else ():
             notes.append(f"{one.scratch_id} was made from {source}, which is partial")
+    for stream, members in answer.streams:
+        notes += stream_notes(stream, [one for one in answer.inputs if one.scratch_id in members])
     if answer.converted:
         pairs = ", ".join(f"{name} ({beside})" for name, beside in answer.converted[:8])
-        notes.append(f"numbers and ISO dates made from text, originals in brackets: {pairs}")
-    return tuple(notes)
+        more = f" and {len(answer.converted) - 8} more" if len(answer.converted) > 8 else ""
+        notes.append(f"numbers and ISO dates made from text, originals in brackets: {pairs}{more}")
+    return (*notes, *answer.cautions)
+
+
+def stream_notes(stream: str, chunks: Sequence[Entry]) -> list[str]:
+    """What the chunks of a stream lack together: each page of a listing is partial, and all of them may be whole."""
+    failed = [one.scratch_id for one in chunks if one.kind is Kind.ERROR]
+    notes = [f"{', '.join(failed)} of {stream} failed and has no rows in it"] if 0 < len(failed) < len(chunks) else []
+    good = [one for one in chunks if one.kind is not Kind.ERROR]
+    if not any(one.partial for one in good):
+        return notes
+    rows = sum(one.rows or 0 for one in good)
+    total = max((one.rows_total for one in good if one.rows_total is not None), default=None)
+    if good[-1].partial and (total is None or total > rows):
+        notes.append(_partial_note(stream, rows, total))
+    return notes
+
+
+def _partial_note(name: str, rows: int | None, total: int | None) -> str:
+    stored = "" if rows is None else f": {rows:,} rows are stored"
+    whole = f", {total:,} exist at the source" if total is not None else ""
+    return f"{name} is partial{stored}{whole}; this answer is about the stored ones alone"
 
 
 def stale_of(inputs: Sequence[Entry], now: float) -> list[Entry]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crp_mcp.core.ages import age_text, iso_time
+from crp_mcp.core.folding import unique_names
 from crp_mcp.core.freshness import call_text, is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
 from crp_mcp.core.shape import rows_at, shape_from_json
@@ -70,7 +71,7 @@ class Reader:
             raise NotFound(gone_text(found))
         if self.guard is not None:
             self.guard.check(scope, found)
-        return found
+        return self.sealer.raised(found)
 
     def may_see(self, scope: Scope, entry: Entry) -> bool:
         """Whether an entry may be shown to `scope`. Nothing is recorded."""
@@ -108,7 +109,8 @@ class Reader:
         salt = self.store.salt(entry.scope, entry.scratch_id)
 
         def seal(head: Head, sealed: Entry) -> Sealed:
-            return self.sealer.summary(head, sealed, salt=salt, summary=text, now=self.now())
+            labelled = replace(sealed, label=entry.label)
+            return self.sealer.summary(head, labelled, salt=salt, summary=text, now=self.now())
 
         return self.store.set_summary(entry.scope, entry.scratch_id, text, None, seal).summary or text
 
@@ -133,7 +135,7 @@ class Reader:
             raise BadRequest(f"{entry.scratch_id} is {shape.kind.value}, it has no rows; use view raw")
         if offset >= shape.rows and shape.rows:
             raise BadRequest(f"offset {offset} is past the end: {entry.scratch_id} has {shape.rows} rows")
-        names = [column.name for column in shape.columns] if shape.columns is not None else ["value"]
+        names = unique_names([column.name for column in shape.columns]) if shape.columns is not None else ["value"]
         picked = pick_columns(names, columns, entry.scratch_id)
         lines = [csv_line([names[i] for i in picked])]
         wanted, counter = min(limit, MAX_ROWS), self.counter()
@@ -184,6 +186,7 @@ def pick_columns(names: Sequence[str], wanted: Sequence[str] | None, scratch_id:
     """Positions of the wanted columns. Raises BadRequest naming those that exist."""
     if not wanted:
         return list(range(len(names)))
+    wanted = list(dict.fromkeys(wanted))
     missing = [name for name in wanted if name not in names]
     if missing:
         there = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")

@@ -85,7 +85,7 @@ class Rebuilder:
     def derived(self, entry: Entry, sources: Sequence[Left], left: Mapping[str, Remains], now: float) -> Made | None:
         """The query of a derived entry, run again; `left` has what remains of sources that change. None if it fails."""
         named = [str(one.get("scratch_id")) for one in entry.tool_call_args.get("derivedFrom", ())]
-        overlay = _Overlay(self.store, entry, named, left)
+        overlay = _Overlay(self.store, entry, named, left, frozenset(one.was for one in sources))
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{LEFTOVER}{os.getpid()}-") as folder:
             desk = Desk(cast(Store, overlay), Path(folder))
@@ -253,8 +253,10 @@ class _Bytes:
 class _Overlay:
     """The store as it will be: entries that change have what is left of them. Only what a query asks is answered."""
 
-    def __init__(self, store: Store, derived: Entry, sources: Sequence[str], left: Mapping[str, Remains]) -> None:
-        self._store, self._derived, self._sources, self._left = store, derived, sources, left
+    def __init__(
+        self, store: Store, derived: Entry, sources: Sequence[str], left: Mapping[str, Remains], stay: frozenset[str]
+    ) -> None:
+        self._store, self._derived, self._sources, self._left, self._stay = store, derived, sources, left, stay
         self._changed: dict[int, bytes] = {}
 
     def get(self, scope: Scope, reference: str) -> Entry | Stub:
@@ -274,7 +276,12 @@ class _Overlay:
         return found if isinstance(found, Entry) else None
 
     def list(self, *arguments: Any, **more: Any) -> Any:
-        return self._store.list(*arguments, **more)
+        """What is listed; of a stream, only the chunks that the result was made from and that stay."""
+        page = self._store.list(*arguments, **more)
+        filters = more.get("filters")
+        if filters is None or filters.stream_id is None:
+            return page
+        return replace(page, entries=tuple(one for one in page.entries if one.scratch_id in self._stay))
 
     def open_reader(self, payload_id: int) -> Any:
         data = self._changed.get(payload_id)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crp_mcp.core.folding import unique_names
 from crp_mcp.core.jsonpath import Step, find, names_one, parse_path, where_lost
 from crp_mcp.core.model import Entry, Kind
 from crp_mcp.core.shape import rows_at
@@ -73,10 +74,32 @@ class Finder:
             raise NotFound(f"path {path}: {where_lost(document, rest)}")
         return found[0]
 
-    def path(self, entry: Entry, path: str, block: int | None, offset: int, max_tokens: int) -> TextPage:
-        """The value at a path as text, from a character offset on, as much as fits."""
+    def path(
+        self, entry: Entry, path: str, block: int | None, offset: int, max_tokens: int, limit: int | None = None
+    ) -> TextPage:
+        """The value at a path as text, from a character offset on, as much as fits.
+
+        `limit`: of a list that many items, from item `offset` on; of everything else that many characters.
+        """
         value = self.value(entry, path, block)
-        return self._page(value_text(value), offset, max_tokens, entry)
+        if limit is not None and isinstance(value, list):
+            return self._items(value, offset, limit, max_tokens, entry)
+        return self._page(value_text(value), offset, max_tokens, entry, limit)
+
+    def _items(self, items: list[Any], offset: int, limit: int, max_tokens: int, entry: Entry) -> TextPage:
+        """Items of a list as one JSON list, as many as fit; of one that does not fit, its beginning."""
+        if offset > len(items) or (offset == len(items) and items):
+            raise BadRequest(f"offset {offset} is past the end: this list of {entry.scratch_id} has {len(items)} items")
+        counter, left = self.counter(), max_tokens - 2
+        parts: list[str] = []
+        for item in items[offset : offset + limit]:
+            part = value_json(item)
+            left -= counter.count(part) + 1
+            if left < 0 and parts:
+                break
+            parts.append(part)
+        text = counter.cut(f"[{', '.join(parts)}]", max_tokens)
+        return TextPage(text, offset, offset + len(parts), len(items), "items")
 
     def block(self, entry: Entry, block: int, offset: int, max_tokens: int) -> TextPage:
         """The text of one block, from a character offset on, as much as fits."""
@@ -133,7 +156,7 @@ class Finder:
         except NotJson:
             pass
         if shape.kind is Kind.TABULAR and shape.columns:
-            names = [column.name for column in shape.columns]
+            names = unique_names([column.name for column in shape.columns])
             rows = stream_rows(lambda at, size: payload[at : at + size], len(payload), shape)
             return [dict(zip(names, row, strict=False)) for row in rows]
         raise BadRequest(f"path: {entry.scratch_id} is {shape.kind.value}, not JSON; use grep or view raw")
@@ -167,10 +190,11 @@ class Finder:
             return iter([b"\n".join(open_body(payload, replace(part, blocks=())) for _, part in parts)])
         return iter([open_body(self._payload(entry), shape)])
 
-    def _page(self, text: str, offset: int, max_tokens: int, entry: Entry) -> TextPage:
+    def _page(self, text: str, offset: int, max_tokens: int, entry: Entry, limit: int | None = None) -> TextPage:
         if offset > len(text) or (offset == len(text) and text):
             raise BadRequest(f"offset {offset} is past the end: this part of {entry.scratch_id} has {len(text)}")
-        cut = self.counter().cut(text[offset : offset + max_tokens * CHARS_A_TOKEN], max_tokens)
+        most = max_tokens * CHARS_A_TOKEN if limit is None else min(limit, max_tokens * CHARS_A_TOKEN)
+        cut = self.counter().cut(text[offset : offset + most], max_tokens)
         return TextPage(cut, offset, offset + len(cut), len(text))
 
     def _lines(self, shown: list[list[Any]], max_tokens: int) -> tuple[str, int]:

@@ -125,7 +125,7 @@ def test_missing_cells_are_nulls_and_surplus_cells_a_column() -> None:
     stats.feed_rows(["a", "b"], [["1", "x"], ["2"], ["3", "y", "more"], [""]])
     a, b, surplus = stats.finish()
     assert (a.types, a.nulls, a.low, a.high) == (("int",), 1, "1", "3")
-    assert (b.nulls, surplus.name, surplus.nulls) == (2, "column 3", 3)
+    assert (b.nulls, surplus.name, surplus.nulls) == (2, "column_3", 3)
 
 
 def test_columns_of_one_name_stay_apart() -> None:
@@ -178,7 +178,9 @@ def test_number_and_date_texts_are_ordered_by_what_they_mean(ascending: list[str
         ["2024-13-45", "2024-99-99"],
         ["2024-01-01T10:00:00Z", "2024-01-01T10:00:00"],  # with and without a zone
         ["a1", "b2"],
-        ["1.234,5", "2,5"],
+        ["1.234,5", "2.5"],  # a decimal comma and a decimal point
+        ["10 kg", "12 kg"],
+        ["192.168.100.200", "192.168.100.201"],  # addresses
         ["", "-"],
     ],
 )

@@ -104,7 +104,7 @@ def test_lists_of_one_width_are_a_table_and_a_first_row_of_names_is_its_header()
     """Without names the columns are numbered."""
     assert (shape_of([[1, "Rock"], [2, "Jazz"]]).rows, names(shape_of([[1, "Rock"], [2, "Jazz"]]))) == (
         2,
-        ["column 1", "column 2"],
+        ["column_1", "column_2"],
     )
     assert names(shape_of([["id", "name"], [1, "x"], [2, "y"]])) == ["id", "name"]
     assert shape_of([["id", "name"], [1, "x"], [2, "y"]]).rows == 2

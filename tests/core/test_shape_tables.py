@@ -55,7 +55,7 @@ def test_a_first_row_that_is_like_the_others_is_data(text: str, rows: int) -> No
     """No header eats a row."""
     shape = read_shape(text.encode())
     assert (shape.kind, shape.rows) == (Kind.TABULAR, rows)
-    assert next(column.name for column in shape.columns or ()) == "column 1"
+    assert next(column.name for column in shape.columns or ()) == "column_1"
 
 
 def test_a_header_alone_is_an_empty_table() -> None:

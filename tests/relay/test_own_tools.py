@@ -157,3 +157,30 @@ def test_a_resource_gives_the_exact_text_and_completion_its_ids(at: Bench) -> No
     assert contents == [{"uri": f"scratch://{made}", "mimeType": "text/plain", "text": "hello"}]
     assert at.engine.tools.complete("gre", at.scope)["completion"]["values"] == ["greeting"]
     assert at.engine.tools.complete("scratch_", at.scope)["completion"]["values"] == [made]
+
+
+def test_a_limit_counts_items_of_a_list_at_a_path(at: Bench) -> None:
+    """`limit` with `path` gives that many items, and where the next begin; of a text, that many characters."""
+    made = at.capture(text_result(json.dumps({"rows": ROWS[:10], "note": "abcdef"}))).entry.scratch_id
+    answer = at.tool("scratch_get", scratch_id=made, path="$.rows[*].order_id", limit=3)
+    assert (texts(answer)[1], answer["structuredContent"]["next_offset"]) == ("[0, 1, 2]", 3)
+    answer = at.tool("scratch_get", scratch_id=made, path="$.rows[*].order_id", offset=9, limit=3)
+    assert (texts(answer)[1], answer["structuredContent"].get("next_offset")) == ("[9]", None)
+    answer = at.tool("scratch_get", scratch_id=made, path="$.note", limit=2, offset=1)
+    assert (texts(answer)[1], answer["structuredContent"]["next_offset"]) == ("bc", 3)
+    assert "between 1" in texts(at.tool("scratch_get", scratch_id=made, path="$.note", limit=0))[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("get_context_budget", {"max_tokens": 0}, "`max_tokens` must be between 1"),
+        ("record_turn", {"role": "user", "decision": {}}, "`decision` says nothing"),
+        ("record_turn", {"role": "user", "decision": {"alternatives": ["a"]}}, "at least question or chosen"),
+    ],
+)
+def test_arguments_that_say_nothing_are_errors(at: Bench, tool: str, arguments: dict[str, object], said: str) -> None:
+    """Not taken for arguments that were not given."""
+    answer = at.tool(tool, **arguments)
+    assert answer["isError"]
+    assert said in texts(answer)[0]

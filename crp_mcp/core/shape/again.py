@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from .cells import NotJson, load_json
-from .column_values import _DAY_FIRST, _MONTH_FIRST, _READINGS, Reading
 from .decoding import find_encoding
 from .json_stream import read_stream
 from .model import Shape
@@ -132,9 +131,4 @@ def open_document(payload: bytes, shape: Shape) -> Any:
     return value
 
 
-def all_readings() -> tuple[Reading, ...]:
-    """Every spelling of numbers and dates, narrow ones before wide ones."""
-    return (*_READINGS, *_DAY_FIRST, *_MONTH_FIRST)
-
-
-__all__ = ["Read", "all_readings", "has_blocks", "open_body", "open_document", "row_blocks", "stream_rows"]
+__all__ = ["Read", "has_blocks", "open_body", "open_document", "row_blocks", "stream_rows"]

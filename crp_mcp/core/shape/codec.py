@@ -52,7 +52,7 @@ def _value(value: Value) -> list[Any]:
 
 def _column(column: Column) -> dict[str, Any]:
     out: dict[str, Any] = {"name": column.name, "types": list(column.types), "nulls": column.nulls}
-    for name in ("low", "high", "distinct"):
+    for name in ("low", "high", "distinct", "spelling"):
         if getattr(column, name) is not None:
             out[name] = getattr(column, name)
     if column.top:
@@ -61,12 +61,15 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _read_column(data: Mapping[str, Any]) -> Column:
-    rest = {name: data.get(name) for name in ("low", "high", "distinct")}
+    rest = {name: data.get(name) for name in ("low", "high", "distinct", "spelling")}
     return Column(
         data["name"],
         tuple(data["types"]),
         data["nulls"],
-        **rest,
+        low=rest["low"],
+        high=rest["high"],
+        distinct=rest["distinct"],
+        spelling=rest["spelling"],
         top=tuple((text, n) for text, n in data.get("top", ())),
     )
 

@@ -117,11 +117,18 @@ class ColumnStats:
         texts = self._seen.get(str, 0)
         low, high = ends.range(texts) if ends is not None else (None, None)
         types = self._types(ends, texts)
+        reading = ends.reading(texts, self._numbers()) if ends is not None and texts else None
         distinct: int | None = None
         top: tuple[tuple[str, int], ...] = ()
         if counts is not None and self._seen.keys() <= _SCALARS:
             distinct, top = _distinct(counts), self._top(counts)
-        return Column(self.name, types, rows - sum(self._seen.values()), low, high, distinct, top)
+        nulls = rows - sum(self._seen.values())
+        return Column(self.name, types, nulls, low, high, distinct, top, reading.name if reading is not None else None)
+
+    def _numbers(self) -> int:
+        """Cells that are numbers. 0 where there is anything beside numbers and texts."""
+        kinds = self._seen.keys() - {str}
+        return sum(self._seen[kind] for kind in kinds) if kinds <= _NUMERIC else 0
 
     def _types(self, ends: Ends | None, texts: int) -> tuple[str, ...]:
         found: Counter[str] = Counter()
@@ -170,6 +177,7 @@ class ColumnStats:
 
 _NULL = type(None)
 _SCALARS = frozenset({bool, int, float, Decimal, str, Num})
+_NUMERIC = frozenset({int, float, Decimal, Num})
 _TEXTS = frozenset({str, Num})
 _LABELS = {bool: "bool", int: "int", float: "float", Decimal: "float", dict: "object", list: "list", tuple: "list"}
 _BOOLS = frozenset({"true", "false"})

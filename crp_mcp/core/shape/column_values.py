@@ -23,7 +23,27 @@ _PROBE = 24
 _WHOLE = r"(?:0|[1-9]\d*)"
 _INT = rf"[+-]?{_WHOLE}"
 _FLOAT = rf"[+-]?(?:{_WHOLE}(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_AMOUNT = rf"[+-]?(?:[$€£¥] ?)?[+-]?(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|{_WHOLE})(?:\.\d+)?(?: ?%)?"
+_CODES = (
+    "USD|EUR|GBP|JPY|CNY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|ISK|PLN|CZK|HUF|RON|BGN|RSD|RUB|UAH|TRY|ILS|INR|IDR|KRW|SGD|HKD"
+    "|TWD|THB|MYR|PHP|VND|BRL|MXN|ARS|CLP|COP|PEN|ZAR|EGP|NGN|KES|AED|SAR|QAR|KWD"
+)
+_SIGNS = r"(?:US|A|C|NZ|HK|S|R)?\$|[€£¥₹₩₽₺₪₫฿₴₦₱]"
+_GAP = "[ \u00a0\u202f\u2009]"
+"""Blanks that group digits, or stand between an amount and its currency."""
+_CURRENCY = rf"(?:{_SIGNS}|{_CODES})"
+_POINTED = (
+    rf"(?:[1-9]\d{{0,2}}(?:(?:,\d{{3}})+|(?:['’]\d{{3}})+|(?:{_GAP}\d{{3}})+)|[1-9]\d?(?:,\d\d)+,\d{{3}}|{_WHOLE})(?:\.\d+)?"
+    r"|\.\d+"
+)
+_COMMAED = rf"(?:[1-9]\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+|(?:{_GAP}\d{{3}})+)|{_WHOLE})(?:,\d+)?|,\d+"
+
+
+def _amount(digits: str) -> str:
+    """Digits with what stands around an amount of money: its sign, its currency or %, brackets for one below zero."""
+    bare = rf"(?:{_CURRENCY}{_GAP}?)?[+\-−]?(?:{digits})(?:{_GAP}?(?:%|{_CURRENCY}|kr\.?|zł|Kč))?"
+    return rf"[+\-−]?{bare}|\((?:{_CURRENCY}{_GAP}?)?(?:{digits})(?:{_GAP}?(?:%|{_CURRENCY}|kr\.?|zł|Kč))?\)"
+
+
 _HOUR = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?(?: ?(?P<p>[AaPp][Mm]))?"
 _ZONE = r"(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)"
@@ -44,6 +64,8 @@ class Num(str):
 class Reading:
     """One spelling: its type, the texts it takes, and the order of them."""
 
+    name: str
+    """What a stored shape calls it."""
     type: str
     pattern: str
     key: Callable[[str], Any]
@@ -75,9 +97,11 @@ def _whole(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _lines(pattern: str) -> re.Pattern[str]:
-    return _compiled(rf"(?: *(?:{pattern}) *\n)+")
+    return _compiled(rf"(?> *(?:{pattern}) *\n)++")  # atomic: a line that was read is never read another way
 
 
+_DIGIT = re.compile("[0-9]")
+_ONLY_GROUPED = re.compile(rf" *(?:\d+(?:(?:\.\d{{3}})+|(?:,\d{{3}})+|(?:{_GAP}\d{{3}})+)) *")
 _LAST, _LAST_SIX = itemgetter(-1), itemgetter(slice(-6, None))
 
 
@@ -86,12 +110,33 @@ def number_key(text: str) -> int | Decimal:
     return int(text) if text.strip(" +-").isdecimal() else Decimal(text)
 
 
-def _amount_key(text: str) -> Decimal:
-    return Decimal(re.sub(r"[^0-9.+-]", "", text))
+def _pointed_key(text: str) -> int | Decimal:
+    """Value of an amount whose decimal sign is a point; of a plain number too."""
+    if "e" in text or "E" in text:
+        try:
+            return number_key(text)
+        except ArithmeticError:  # a currency with that letter
+            pass
+    digits = re.sub(r"[^0-9.]", "", text.replace("kr.", ""))
+    return number_key(f"-{digits}" if _is_below_zero(text) else digits)
 
 
-def _affix(text: str) -> str:
-    return re.sub(r"[0-9.,+ -]", "", text)
+def _commaed_key(text: str) -> int | Decimal:
+    """The same where it is a comma."""
+    digits = re.sub(r"[^0-9,]", "", text).replace(",", ".")
+    return number_key(f"-{digits}" if _is_below_zero(text) else digits)
+
+
+def _is_below_zero(text: str) -> bool:
+    signs = text.count("-") + text.count("−")
+    if signs > 1 or (signs and "+" in text):
+        raise ValueError(text)
+    return bool(signs) or text.lstrip(" ")[:1] == "("
+
+
+def affix(text: str) -> str:
+    """What an amount is counted in: everything around its digits."""
+    return re.sub(r"[0-9.,'’+\-−() \u00a0\u202f\u2009]", "", text.replace("kr.", "kr"))
 
 
 def _date_key(pattern: str) -> Callable[[str], Any]:
@@ -121,42 +166,64 @@ def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
     return bool(zone), moment, second.zfill(2) + (part.get("f") or "").ljust(9, "0")
 
 
-def _reading(type_: str, pattern: str, key: Callable[[str], Any] | None = None, plain_order: bool = False) -> Reading:
+def _reading(
+    name: str, type_: str, pattern: str, key: Callable[[str], Any] | None = None, plain_order: bool = False
+) -> Reading:
     free = re.sub(r"\(\?P<\w+>", "(?:", pattern)
-    return Reading(type_, free, key or _date_key(pattern), plain_order)
+    return Reading(name, type_, free, key or _date_key(pattern), plain_order)
 
 
 _Y4, _M2, _D2 = r"(?P<y>\d{4})", r"(?P<m>\d\d)", r"(?P<d>\d\d)"
-_READINGS: tuple[Reading, ...] = (
-    _reading("int", _INT, int),
-    _reading("float", _FLOAT, Decimal),
-    _reading("float", _AMOUNT, _amount_key),
-    _reading("date", rf"{_Y4}-{_M2}-{_D2}", plain_order=True),
-    _reading("datetime", rf"{_Y4}-{_M2}-{_D2}[T ]{_HOUR}(?: ?{_ZONE})?", plain_order=True),
-    _reading("date", rf"{_Y4}/{_M2}/{_D2}", plain_order=True),
-    _reading("date", r"[12]\d{3}-(?:0[1-9]|1[0-2])", str, plain_order=True),
-    _reading("datetime", rf"{_Y4}/{_M2}/{_D2} {_HOUR}(?: ?{_ZONE})?"),
-    _reading("date", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}"),
-    _reading("date", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}"),
-    _reading("date", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}"),
-    _reading("datetime", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}"),
-    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}{_TIME}"),
-    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_YEAR}(?: {_ZONE})?"),
-    _reading("datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_ZONE} {_YEAR}"),
-    _reading("datetime", rf"{_DAY}/{_MONTH}/{_YEAR}:{_CLOCK} {_ZONE}"),
+NUMBERS: tuple[Reading, ...] = (
+    _reading("int", "int", _INT, int),
+    _reading("float", "float", _FLOAT, Decimal),
+    _reading("point", "float", rf"{_FLOAT}|{_amount(_POINTED)}", _pointed_key),
+    _reading("comma", "float", _amount(_COMMAED), _commaed_key),
 )
-number_reading = _READINGS[1]
+"""Spellings of numbers. Each of the first three takes what those before it take, as the same numbers; the last one
+takes whole numbers alike, but reads `1.234` and `1,234` the other way round.
+"""
+_DATES: tuple[Reading, ...] = (
+    _reading("iso", "date", rf"{_Y4}-{_M2}-{_D2}", plain_order=True),
+    _reading("iso_time", "datetime", rf"{_Y4}-{_M2}-{_D2}[T ]{_HOUR}(?: ?{_ZONE})?", plain_order=True),
+    _reading("slashed", "date", rf"{_Y4}/{_M2}/{_D2}", plain_order=True),
+    _reading("month", "date", r"[12]\d{3}-(?:0[1-9]|1[0-2])", str, plain_order=True),
+    _reading("slashed_time", "datetime", rf"{_Y4}/{_M2}/{_D2} {_HOUR}(?: ?{_ZONE})?"),
+    _reading("dotted", "date", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}"),
+    _reading("day_named", "date", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}"),
+    _reading("named_day", "date", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}"),
+    _reading("day_named_time", "datetime", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}"),
+    _reading("named_day_time", "datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}{_TIME}"),
+    _reading("clock_year", "datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_YEAR}(?: {_ZONE})?"),
+    _reading("clock_zone_year", "datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY} {_CLOCK} {_ZONE} {_YEAR}"),
+    _reading("web", "datetime", rf"{_DAY}/{_MONTH}/{_YEAR}:{_CLOCK} {_ZONE}"),
+)
+_READINGS = (*NUMBERS, *_DATES)
+number_reading = NUMBERS[1]
 _DAY_FIRST, _MONTH_FIRST = (
-    (_reading("date", rf"{first}/{second}/{_YEAR}"), _reading("datetime", rf"{first}/{second}/{_YEAR}{_TIME}"))
-    for first, second in ((_DAY, r"(?P<m>\d{1,2})"), (r"(?P<m>\d{1,2})", _DAY))
+    (
+        _reading(name, "date", rf"{first}/{second}/{_YEAR}"),
+        _reading(f"{name}_time", "datetime", rf"{first}/{second}/{_YEAR}{_TIME}"),
+    )
+    for name, first, second in (
+        ("day_first", _DAY, r"(?P<m>\d{1,2})"),
+        ("month_first", r"(?P<m>\d{1,2})", _DAY),
+    )
 )
 
 
-_LOOKS = re.compile(
-    r"(?=.{0,60}$) *(?:[-+.\d$€£¥]|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    r"(?:.*[\dZCTMm.%])? *$"
-)
-"""Cheap first look: begins and ends as some number or date does."""
+def all_readings() -> tuple[Reading, ...]:
+    """Every spelling of numbers and dates, narrow ones before wide ones."""
+    return (*_READINGS, *_DAY_FIRST, *_MONTH_FIRST)
+
+
+@cache
+def _looks() -> re.Pattern[str]:
+    """Cheap first look: begins and ends as some number or date does."""
+    return re.compile(
+        rf"(?=.{{0,60}}$) *(?:[-−+.,(\d]|{_CURRENCY}|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep"
+        rf"|Oct|Nov|Dec)(?:.*(?:[\dZCTMm.%)łčr]|{_CURRENCY}))? *$"
+    )
 
 
 def fits(reading: Reading, text: str) -> bool:
@@ -177,8 +244,11 @@ def all_fit(reading: Reading, texts: Sequence[str]) -> bool:
 
 
 def find_reading(counts: Mapping[str, int]) -> Reading | None:
-    """The spelling at least four fifths of these texts (with their counts) have, or None."""
-    texts = list(counts)
+    """The spelling at least four fifths of these texts (with their counts) have, or None.
+
+    Of numbers one that all have: texts with digits that mean something else leave nothing to add up.
+    """
+    texts = [text for text in counts if text]
     probe = texts[:_PROBE]
     for reading in _candidates(texts):
         hits = [text for text in probe if reading.one.fullmatch(text)]
@@ -187,14 +257,29 @@ def find_reading(counts: Mapping[str, int]) -> Reading | None:
         if all_fit(reading, texts):
             return reading
         fitting = sum(n for text, n in counts.items() if fits(reading, text))
-        if fitting >= SHARE * sum(counts.values()):
+        if fitting < SHARE * (sum(counts.values()) - counts.get("", 0)):
+            continue
+        if reading not in NUMBERS or not any(has_digit(text) and not fits(reading, text) for text in texts):
             return reading
     return None
 
 
+def has_digit(text: str) -> bool:
+    return _DIGIT.search(text) is not None
+
+
+def is_sure(reading: Reading, texts: Iterable[str]) -> bool:
+    """Whether something in texts of this spelling says that they are amounts. `192.168.100.200` may be an address, and
+    `612 345 678` a telephone number: grouped digits alone, all of them grouped, say nothing.
+    """
+    if reading.name not in ("point", "comma"):
+        return True
+    return any(_ONLY_GROUPED.fullmatch(text) is None or (reading.name == "point" and "," in text) for text in texts)
+
+
 def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
     probe = texts[:_PROBE]
-    if 2 * sum(map(bool, map(_LOOKS.match, probe))) < len(probe):
+    if 2 * sum(map(bool, map(_looks().match, probe))) < len(probe):
         return
     yield from _READINGS
     slashed = [text.split("/") for text in texts if any(one.one.fullmatch(text) for one in _DAY_FIRST)]
@@ -218,8 +303,6 @@ def extremes(reading: Reading, texts: Sequence[str]) -> tuple[str, str] | None:
         low, high = min(values), max(values)
         if low > -_EXACT and high < _EXACT:
             return texts[values.index(low)], texts[values.index(high)]
-    if reading.key is _amount_key and len(set(map(_affix, texts))) > 1:
-        return None
     try:
         keys = list(map(reading.key, texts))
     except (ValueError, ArithmeticError):

@@ -72,7 +72,7 @@ class TableStats:
             return
         width = max(map(len, batch))
         if width > len(names):
-            names = [*names, *(f"column {n}" for n in range(len(names) + 1, width + 1))]
+            names = [*names, *(f"column_{n}" for n in range(len(names) + 1, width + 1))]
         if width < len(names) or min(map(len, batch)) < width:
             width = len(names)
             batch = [row if len(row) == width else [*row, *[None] * (width - len(row))] for row in batch]

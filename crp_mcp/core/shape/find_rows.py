@@ -143,12 +143,13 @@ def _as_names(node: Any) -> list[str] | None:
     items = list(node.head) if isinstance(node, ListFacts) and node.count == len(node.head) else node
     if not isinstance(items, list) or not items:
         return None
-    if all(isinstance(item, str) for item in items):
-        return items
+    if all(item is None or isinstance(item, str) for item in items) and any(items):
+        return [item or "" for item in items]
     if all(isinstance(item, dict) for item in items):
         for name in _NAME_KEYS:
-            if all(isinstance(item.get(name), str) for item in items):
-                return [item[name] for item in items]
+            known = [item.get(name) for item in items]
+            if all(one is None or isinstance(one, str) for one in known) and 2 * sum(map(bool, known)) >= len(items):
+                return [one or "" for one in known]
     return None
 
 

@@ -261,7 +261,7 @@ def _kind(item: Any) -> str:
 
 def column_names(width: int) -> tuple[str, ...]:
     """Names for columns that have none."""
-    return tuple(f"column {number}" for number in range(1, width + 1))
+    return tuple(f"column_{number}" for number in range(1, width + 1))
 
 
 def header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
@@ -270,18 +270,22 @@ def header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
     Rows may be shorter than it: spreadsheets leave out empty cells at a row's end.
     """
     first, rest = rows[0], rows[1:]
-    if not rest or not first or not all(type(cell) is str and cell for cell in first) or len(set(first)) < len(first):
+    if not rest or not first or not all(cell is None or type(cell) is str for cell in first):
+        return None
+    named = [cell for cell in first if cell]
+    if len(set(named)) < len(named) or 2 * len(named) < len(first):
         return None
     if any(len(row) > len(first) for row in rest):
         return None
+    names = tuple(cell or f"column_{at}" for at, cell in enumerate(first, 1))
     if all(len(row) == len(first) for row in rest):
         for column in zip(*rest, strict=True):
             typed = [cell for cell in column if cell is not None]
             if typed and not any(type(cell) is str or isinstance(cell, dict | list) for cell in typed):
-                return tuple(first)
+                return names
     texts = [["" if cell is None else cell if type(cell) is str else str(cell) for cell in row] for row in rest]
     nested = any(isinstance(cell, dict | list) for row in rest for cell in row)
-    return tuple(first) if len(first) > 1 and not nested and sets_apart(first, texts) else None
+    return names if len(first) > 1 and not nested and sets_apart(names, texts) else None
 
 
 def list_facts(items: Sequence[Any], name: str = "") -> ListFacts:

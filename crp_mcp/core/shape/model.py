@@ -43,6 +43,8 @@ class Column:
     """Exact number of distinct non-null values; None once there were too many to keep."""
     top: tuple[tuple[str, int], ...] = ()
     """(value literal, count), most frequent first, for low-cardinality columns."""
+    spelling: str | None = None
+    """How its texts are to be read as numbers or dates (`column_values`); None where they are texts, or cannot be."""
 
 
 @dataclass(frozen=True, slots=True)

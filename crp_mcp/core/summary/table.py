@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from crp_mcp.core.folding import fold, unique_names
 from crp_mcp.core.model import SummaryOptions
 from crp_mcp.core.shape.model import Column, Shape
 
@@ -30,6 +31,7 @@ class _Detail:
 
 def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     """Drafts of a table, richest first."""
+    shape = _as_queried(shape)
     columns = shape.columns or ()
     rows = min(options.sample_rows, len(shape.head))
     # A described column takes at least five tokens, so more than this never fit and need not be written to find out.
@@ -44,6 +46,16 @@ def table_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
     details += [_Detail(0, 12, 0, -1, 0, names // 8, ranges=False), _Detail(0, 0, 0, -1, 0, 0, ranges=False)]
     table = _Table(shape)
     return [partial(table.draft, detail) for detail in details]
+
+
+def _as_queried(shape: Shape) -> Shape:
+    """The table with its columns named as in a query: each of them has a name, and no two the same."""
+    columns = shape.columns or ()
+    names = [column.name for column in columns]
+    if all(names) and len(set(map(fold, names))) == len(names):
+        return shape
+    named = zip(columns, unique_names(names), strict=True)
+    return replace(shape, columns=tuple(replace(column, name=name) for column, name in named))
 
 
 class _Table:

@@ -42,7 +42,7 @@ class LifeTools:
         if unpin:
             line, entry = self._unpin(before, ask)
         else:
-            line, entry = self._pin(before, name)
+            line, entry = self._pin(before, name, ask)
         handles: dict[str, Any] = {"scratch_id": entry.scratch_id, "name": entry.name}
         if promote:
             fact, old = self.facts.promote(entry, ask.scope, ask.turn)
@@ -50,8 +50,8 @@ class LifeTools:
             handles["fact"] = fact.id
         return line + (f"; {said}" if said else ""), handles
 
-    def _pin(self, before: Entry, name: str | None) -> tuple[str, Entry]:
-        entry, taken_from = self.using.pin(before, name, {"reason": "asked"})
+    def _pin(self, before: Entry, name: str | None, ask: Ask) -> tuple[str, Entry]:
+        entry, taken_from = self.using.pin(before, name, {"reason": "asked"}, asked_in=ask.scope)
         as_name = f' as "{entry.name}"' if entry.name else ""
         moved = f"; {taken_from} had that name before and stays pinned" if taken_from else ""
         return f"{entry.scratch_id} pinned{as_name}{moved}", entry
@@ -69,6 +69,11 @@ class LifeTools:
         text = given.text("text", limit=LONGEST_TEXT)
         number = given.whole("turn", 0, high=2**31 - 1) or None
         decision = given.mapping("decision")
+        if decision is not None and not (decision.get("question") or decision.get("chosen")):
+            raise BadRequest(
+                "record_turn: `decision` says nothing; give {question, chosen, alternatives, rationale}, at least "
+                "question or chosen"
+            )
         given.done()
         turn, said = self.using.declared(ask, role, text, number, decision)
         return answer("; ".join([f"turn {turn.number} recorded", *said]), None, {"turn": turn.number})

@@ -125,7 +125,8 @@ class OwnTools:
         reference = given.text("scratch_id", required=True)
         view = given.choice("view", VIEWS, "summary")
         offset = given.whole("offset", 0)
-        limit = given.whole("limit", ROWS_LIMIT, low=1)
+        few = given.whole("limit", -1, low=1)
+        limit = ROWS_LIMIT if few < 0 else few
         columns = given.texts("columns")
         max_tokens = given.whole("max_tokens", MAX_TOKENS, low=16, high=MAX_TOKENS_LIMIT)
         path, grep = given.text("path"), given.text("grep")
@@ -137,7 +138,11 @@ class OwnTools:
         used = self.life.using.use(ask, found, explicit=explicit)
         if used.use is Use.EXCLUDE:
             return self._excluded(used.entry)
-        result = self._view(used.entry, view, offset, limit, columns, max_tokens, path, grep, context, block)
+        if path is not None and grep is None:
+            page = self.finder.path(used.entry, path, block, offset, max_tokens, None if few < 0 else few)
+            result = self._text_page(used.entry, page)
+        else:
+            result = self._view(used.entry, view, offset, limit, columns, max_tokens, grep, context, block)
         return add_to_line(result, *([said] if said else []), *used.said)
 
     def _excluded(self, entry: Entry) -> dict[str, Any]:
@@ -152,15 +157,12 @@ class OwnTools:
         limit: int,
         columns: list[str] | None,
         max_tokens: int,
-        path: str | None,
         grep: str | None,
         context: int,
         block: int | None,
     ) -> dict[str, Any]:
         if grep is not None:
             return self._grep(entry, grep, block, context, offset, limit, max_tokens)
-        if path is not None:
-            return self._text_page(entry, self.finder.path(entry, path, block, offset, max_tokens))
         if block is not None:
             return self._block(entry, block, view, offset, limit, max_tokens, columns)
         if view == "rows":
@@ -206,8 +208,8 @@ class OwnTools:
     def _text_page(self, entry: Entry, page: TextPage) -> dict[str, Any]:
         done = page.end >= page.size
         more = "" if done else f"; next_offset {page.end}"
-        what = "all" if done and page.start == 0 else f"characters {page.start}-{page.end} of"
-        line = f"{entry.scratch_id}: {what} {page.size:,} characters{more}; {self.reader.freshness(entry)}"
+        what = "all" if done and page.start == 0 else f"{page.what} {page.start}-{page.end} of"
+        line = f"{entry.scratch_id}: {what} {page.size:,} {page.what}{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
         return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
@@ -237,15 +239,13 @@ class OwnTools:
         return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
     def _receipt(self, entry: Entry) -> dict[str, Any]:
-        """The receipt that is in force for an entry, verified now. A refusal says its reason and is recorded."""
-        if entry.receipt is None:
-            raise NotFound(f"{entry.scratch_id} has no receipt")
-        found = self.receipts.find(entry.scope, entry.receipt)
-        line = f"{entry.scratch_id}: receipt {found.digest} over {len(found.leaves)} sources"
+        """The receipt in force for an entry, verified now and held against it. A refusal is said and recorded."""
+        row = self.reader.store.get(entry.scope, entry.scratch_id)  # as it is kept: its label not raised
         try:
-            self.receipts.verify(found.body, scope=entry.scope, leaves=found.leaves or None)
+            found = self.receipts.verify_of(row if isinstance(row, Entry) else entry)
         except Rejected as refusal:
-            raise Refused(f"{line}; REJECTED: {refusal}") from refusal
+            raise Refused(f"{entry.scratch_id}: receipt {entry.receipt} is REJECTED: {refusal}") from refusal
+        line = f"{entry.scratch_id}: receipt {found.digest} over {len(found.leaves)} sources"
         handles = {"scratch_id": entry.scratch_id, "receipt": found.digest}
         return {**answer(f"{line}; verified", found.body.decode(), handles), "_meta": dict(self.meta(entry, None))}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from crp_mcp.core.freshness import is_current
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.relay.querying import Querier, QueryPage
 from crp_mcp.relay.reading import Reader
@@ -50,5 +51,17 @@ class QueryTool:
         elif page.shown < page.kept:
             parts.append("more with max_tokens")
         if page.inputs:
-            parts.append("from " + ", ".join(f"{one.scratch_id} ({self.reader.freshness(one)})" for one in page.inputs))
+            parts.append("from " + ", ".join(self._sources(page)))
         return "; ".join([*parts, *(f"NOTE: {note}" for note in page.notes)])
+
+    def _sources(self, page: QueryPage) -> list[str]:
+        """Every input with its age; a stream with the age of its stalest, or else oldest, chunk."""
+        chunks = {chunk for _, members in page.streams for chunk in members}
+        said = []
+        for stream, members in page.streams:
+            entries = [one for one in page.inputs if one.scratch_id in members]
+            worst = min(entries, key=lambda one: (is_current(one, self.reader.now()), one.created_at))
+            count = f"{len(entries)} chunk{'' if len(entries) == 1 else 's'}"
+            said.append(f"{stream} ({count}; {worst.scratch_id} {self.reader.freshness(worst)})")
+        alone = [one for one in page.inputs if one.scratch_id not in chunks]
+        return said + [f"{one.scratch_id} ({self.reader.freshness(one)})" for one in alone]

@@ -1,0 +1,114 @@
+"""The tables of one query under every name it may use, and how each is had: itself, as a view, as a union of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crp_mcp.core.folding import fold, unique_names
+from crp_mcp.core.model import Kind
+
+from .cache import Table
+from .names import LATEST, Names, Stream
+from .sql import Statement, quote
+
+CHUNK = "_chunk"
+"""Column of a stream that has the scratch_id of the chunk a row comes from."""
+
+
+def table_names(names: Names, tables: Mapping[str, tuple[Table, ...]]) -> dict[str, Table]:
+    """Every name a query may use, folded -> table. Parts are `<name>.<part>` under each name of their result."""
+    found: dict[str, Table] = {}
+    for name, entry in names.entries.items():
+        first = name.partition(".")[0]
+        own = {fold(entry.scratch_id), fold(entry.name or ""), LATEST}
+        base = first if first in own else name
+        for table in tables[entry.scratch_id]:
+            found[base + fold(table.name[len(entry.scratch_id) :])] = table
+            found[fold(table.name)] = table
+    for name, stream in names.streams.items():
+        found[name] = union(stream, tables)
+    return found
+
+
+def union(stream: Stream, tables: Mapping[str, tuple[Table, ...]]) -> Table:
+    """The chunks of a stream as one table, columns by name, rows in the order of the chunks."""
+    kept = [chunk for chunk in stream.chunks if chunk.kind is not Kind.ERROR] or list(stream.chunks)
+    parts = [tables[chunk.scratch_id][0] for chunk in kept if tables[chunk.scratch_id]]
+    parts = [part for part in parts if part.rows] or parts
+    kinds: dict[str, tuple[str, list[str], str | None]] = {}
+    for part in parts:
+        for name, kind, beside in part.columns:
+            known = kinds.get(fold(name), (name, [], None))
+            kinds[fold(name)] = (known[0], [*known[1], kind], known[2] or beside)
+    columns = [(name, _together(seen), beside) for name, seen, beside in kinds.values()]
+    lost: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.lost.items():
+            first = kinds[fold(name)][0]
+            lost[first] = lost.get(first, 0) + count
+    chunk = unique_names([*(name for name, _, _ in columns), CHUNK])[-1]
+    return Table(
+        stream.stream_id,
+        "",
+        sum(part.rows for part in parts),
+        (*columns, (chunk, "text", None)),
+        bool(parts) and all(part.text for part in parts),
+        bool(parts) and all(part.indexed for part in parts),
+        lost=lost,
+        union=tuple(parts),
+    )
+
+
+def _together(kinds: Sequence[str]) -> str:
+    """The kind of a column that chunks have in these kinds."""
+    seen = set(kinds) - {"null"}
+    if len(seen) <= 1:
+        return seen.pop() if seen else "null"
+    if seen <= {"int", "bigint", "float"}:
+        return "float" if "float" in seen else "bigint"
+    return "datetime" if seen <= {"date", "datetime"} else "mixed"
+
+
+def base_tables(tables: Sequence[Table]) -> list[Table]:
+    """The tables of the cache file behind these."""
+    found = [part for table in tables for part in (table.union or (table,))]
+    return list({table.name: table for table in found}.values())
+
+
+def used_tables(statement: Statement, by_name: Mapping[str, Table]) -> list[Table]:
+    """The tables whose names occur."""
+    found = [by_name[fold(token.name)] for token in statement.tokens if fold(token.name) in by_name]
+    return list({table.name: table for table in found}.values())
+
+
+def view_of(name: str, table: Table, searched: bool) -> str | None:
+    """The SELECT that stands for a name; None where it is a table of the file. `searched`: texts are, by MATCH."""
+    indexed = searched and table.text
+    if table.union:
+        return " UNION ALL ".join(_chunk_select(table, part, indexed) for part in table.union)
+    if indexed or name != fold(table.name):
+        return _select(table, indexed)
+    return None
+
+
+def _select(table: Table, indexed: bool) -> str:
+    if not indexed:
+        return f"SELECT * FROM main.{quote(table.name)}"
+    columns = ", ".join(quote(name) for name, _, _ in table.columns if name != "line_no")
+    return f"SELECT rowid AS line_no, {columns} FROM main.{quote(table.name + '.fts')}"
+
+
+def _chunk_select(table: Table, part: Table, indexed: bool) -> str:
+    """One chunk's rows in the columns of the whole, the originals last."""
+    has = {fold(name): (name, beside) for name, _, beside in part.columns}
+    cells, originals = [], []
+    for name, _, beside in table.columns[:-1]:
+        own, own_beside = has.get(fold(name), (None, None))
+        here = "NULL" if own is None else "rowid" if indexed and own == "line_no" else quote(own)
+        cells.append(f"{here} AS {quote(name)}")
+        if beside:
+            text = quote(own_beside) if own_beside else f"CAST({here} AS TEXT)"
+            originals.append(f"{text} AS {quote(beside)}")
+    chunk = f"'{part.scratch_id}' AS {quote(table.columns[-1][0])}"
+    source = quote(part.name + ".fts") if indexed else quote(part.name)
+    return f"SELECT {', '.join([*cells, *originals, chunk])} FROM main.{source}"

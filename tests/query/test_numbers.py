@@ -1,0 +1,165 @@
+"""Numbers that are spelled as texts: added up rightly where their column has one meaning, said not to be where not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from tests.query.support import Room
+from tests.relay.support import bench, texts
+
+
+@pytest.fixture
+def room(tmp_path: Any) -> Iterator[Room]:
+    with bench(tmp_path) as made:
+        yield Room(made)
+
+
+def column(values: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"n": at, "x": value} for at, value in enumerate(values)]
+
+
+def said(room: Room, sql: str) -> str:
+    """Our own line of an answer."""
+    return texts(room.bench.tool("scratch_query", sql=sql))[0].split("\n")[0]
+
+
+def summary(room: Room, name: str) -> str:
+    return "\n".join(texts(room.bench.tool("scratch_get", scratch_id=name)))
+
+
+@pytest.mark.parametrize(
+    ("values", "total", "most"),
+    [
+        (["1.037,01", "12,50", "999,00"], 2048.51, 1037.01),
+        (["(12.50)", "3.00", "1.25"], -8.25, 3.0),
+        (["USD 1.25", "USD 2.50", "USD 1,003.00"], 1006.75, 1003.0),
+        (["1,01", "2,05", "3,50"], 6.56, 3.5),
+        (["1 234,50", "5,00", "12\u202f000,10"], 13239.6, 12000.1),
+        (["€5", "€6", "€7.50"], 18.5, 7.5),
+        (["5 %", "6 %", "7 %"], 18, 7),
+        (["5 €", "7,50 €", "−2 €"], 10.5, 7.5),
+        (["1'234.50", "5.00", "2'000.10"], 3239.6, 2000.1),
+        (["1,00,000", "5", "2,50,000.50"], 350005.5, 250000.5),
+        (["-$5.10", "$6.00", "$0.15"], 1.05, 6.0),
+        (["950", "1 234", "12 000"], 14184, 12000),
+    ],
+)
+def test_amounts_in_one_spelling_are_numbers(room: Room, values: list[str], total: float, most: float) -> None:
+    """Sum and maximum are those of the amounts, the texts stand beside them, and the answer says so."""
+    for capture in (column(values), "n;x\n" + "".join(f"{at};{value}\n" for at, value in enumerate(values))):
+        name = room.capture(capture)
+        assert room.rows(f"SELECT sum(x), max(x), count(x) FROM {name}") == [[total, most, len(values)]]
+        assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]
+        assert "originals in brackets: x (x_text)" in said(room, f"SELECT sum(x) FROM {name}")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["10 kg", "12 kg", "9 kg"],
+        ["$5", "€6", "$7"],  # two currencies
+        ["$5", "6", "$7"],
+        ["1.5K", "2M", "3"],
+        ["1.5", "1,5", "2"],  # a point and a comma
+        ["12", "13", "5+", "14", "15", "16", "17", "18", "19", "20"],
+        ["1.2.3", "1.10.0", "2.0.0"],
+    ],
+)
+def test_texts_that_are_no_numbers_are_not_added_up_in_silence(room: Room, values: list[str]) -> None:
+    """The column stays as it is, and an answer that adds it up says that it is text."""
+    for capture in (column(values), "n;x\n" + "".join(f"{at};{value}\n" for at, value in enumerate(values))):
+        name = room.capture(capture)
+        assert room.rows(f"SELECT x FROM {name} ORDER BY n") == [[value] for value in values]
+        for sql in ("sum(x)", "avg(t.x)", "total(x)", "sum(CAST(x AS REAL))"):
+            assert "NOTE: x: texts" in said(room, f"SELECT {sql} FROM {name} t"), sql
+        assert "x: texts" in said(room, f"SELECT sum(y) FROM (SELECT x AS y FROM {name})")
+
+
+def test_texts_that_look_like_amounts_are_not_compared_in_silence(room: Room) -> None:
+    """Extremes, order and comparison of units say that they are of texts; plain words never do."""
+    name = room.capture([{"weight": f"{n} kg", "city": "Oslo", "zip": f"0{n}"} for n in range(8, 13)])
+    for sql in (
+        "max(weight) FROM {t}",
+        "weight FROM {t} ORDER BY weight",
+        "1 FROM {t} WHERE weight > 9",
+        "weight + 1 FROM {t}",
+        "1 FROM {t} WHERE weight BETWEEN 9 AND 10",
+    ):
+        assert "NOTE: weight: texts" in said(room, "SELECT " + sql.format(t=name)), sql
+    for sql in (
+        "max(city) FROM {t}",
+        "weight FROM {t} WHERE weight = '9 kg'",
+        "weight, count(*) FROM {t} GROUP BY weight",
+        "max(zip) FROM {t}",
+    ):
+        assert "NOTE" not in said(room, "SELECT " + sql.format(t=name)), sql
+
+
+def test_numbers_among_number_texts_are_numbers(room: Room) -> None:
+    """A JSON column of both is compared and added as numbers; beside it every value is what it was."""
+    name = room.capture(column([9, "10", 2.5, "1.50"]))
+    assert room.rows(f"SELECT max(x), min(x), sum(x), sum(x > 2) FROM {name}") == [[10, 1.5, 23, 3]]
+    assert room.rows(f"SELECT x_text, typeof(x_text) FROM {name} ORDER BY n") == [
+        [9, "integer"],
+        ["10", "text"],
+        [2.5, "real"],
+        ["1.50", "text"],
+    ]
+
+
+@pytest.mark.parametrize("odd", ["007", "12 kg", "12345678901234567890", "red", "n/a"])
+def test_numbers_among_other_texts_stay_what_they_are(room: Room, odd: str) -> None:
+    """Codes, units and words keep a column mixed; an answer that compares it names it and says how it compares."""
+    name = room.capture(column([9, odd, 2.5]))
+    assert room.rows(f"SELECT x, typeof(x) FROM {name} ORDER BY n") == [[9, "integer"], [odd, "text"], [2.5, "real"]]
+    assert "NOTE: x: numbers and texts stand in it" in said(room, f"SELECT max(x) FROM {name}")
+    assert "NOTE" not in said(room, f"SELECT x FROM {name}")
+
+
+def test_a_code_late_in_a_mixed_column_gives_the_values_back(room: Room) -> None:
+    """What the first thousands of rows were taken for does not lose what stands in the last one."""
+    values: list[Any] = [n if n % 2 else f"{n}" for n in range(4_000)]
+    name = room.capture(column([*values, "0042"]))
+    assert room.rows(f"SELECT x, typeof(x) FROM {name} WHERE n IN (1, 2, 4000)") == [
+        [1, "integer"],
+        ["2", "text"],
+        ["0042", "text"],
+    ]
+
+
+def test_texts_that_become_null_are_counted(room: Room) -> None:
+    """`n/a` among number texts is null, and the answer says how many there are and where they stand."""
+    name = room.capture(column(["1.50", "n/a", "2.00", "3.00", "4.00", "5.00", "-", "6.00", "7.00", "8.00"] * 5))
+    assert room.one(f"SELECT count(*) - count(x) FROM {name}") == 10
+    note = "x: 10 texts that could not be read so are null in it (see x_text)"
+    assert note in said(room, f"SELECT avg(x) FROM {name}")
+    assert "null" not in said(room, f"SELECT count(n) FROM {name}")
+
+
+def test_a_spelling_that_numbers_lose_stands_beside_them(room: Room) -> None:
+    """`1.10` in a CSV is 1.1 as a number; the text is kept from the first row on, also where it comes late."""
+    name = room.capture("id,version,count\n" + "".join(f"{n},1.{n},{n}\n" for n in range(1, 12)))
+    assert room.rows(f"SELECT version, version_text FROM {name} WHERE id IN (1, 10)") == [[1.1, "1.1"], [1.1, "1.10"]]
+    late = room.capture("id,x\n" + "".join(f"{n},{n}.5\n" for n in range(5_000)) + "5000,7.50\n")
+    assert room.rows(f"SELECT x, x_text FROM {late} WHERE id IN (0, 5000)") == [[0.5, "0.5"], [7.5, "7.50"]]
+    assert room.rows(f"SELECT * FROM {name} LIMIT 1") == [[1, 1.1, 1, "1.1"]]  # whole numbers lose nothing
+
+
+def test_the_summary_and_the_query_agree_on_what_a_column_is(room: Room) -> None:
+    """A range in the summary is the minimum and maximum of the query, in the spelling of the data."""
+    name = room.capture(column(["1.037,01", "12,50", "999,00"] * 20))
+    assert "x: str 12,50..1.037,01" in summary(room, name)
+    assert room.rows(f"SELECT min(x), max(x) FROM {name}") == [[12.5, 1037.01]]
+    units = room.capture(column(["10 kg", "9 kg"] * 20))
+    assert "x: str, 2 distinct" in summary(room, units)
+
+
+def test_averages_are_rounded_once(room: Room) -> None:
+    """The mean of amounts is the double nearest to the true one."""
+    name = room.capture(column([1037.01, 12.5, 999.0, 3.02, 0.1, 0.2, 0.3]))
+    assert room.one(f"SELECT avg(x) FROM {name}") == 205213 / 700
+    assert json.loads(json.dumps(room.one(f"SELECT avg(x) FILTER (WHERE x < 1) FROM {name}"))) == 0.2
