@@ -9,7 +9,7 @@ import pytest
 
 from crp_mcp.core.wire.bridges.held import HELD_SECONDS
 from crp_mcp.core.wire.bridges.meeting import PROBE_SECONDS
-from crp_mcp.core.wire.commands import Capture, Close, Load, Log, OwnSide, ServerRules
+from crp_mcp.core.wire.commands import Answered, Capture, Close, Load, Log, OwnSide, ServerRules
 from crp_mcp.core.wire.inplace import InPlace
 
 from .playbook import META, MODERN, Playbook, error, note, own_side, request, result
@@ -441,3 +441,26 @@ def test_log_levels_of_calls_under_way() -> None:
     assert [m["method"] for _, m in play.host(request(3, "tools/call", name="t", _meta=wants["loud"]))] == [
         "tools/call"
     ]
+
+
+def test_our_own_calls_ask_nobody() -> None:
+    """What our own side calls is not the host's doing: the server hears that nobody can be asked."""
+    play = bridged()
+    ((_, sent),) = play.shown(play.proxy.call_for_us(1, "s", "t", b"{}", ABLE, 0.0))
+    assert sent["params"] == {"name": "t", "arguments": {}}
+    assert play.server("s", request(10, "roots/list"))[0][1]["error"]["code"] == -32601
+    (answered,) = play.server("s", result(sent["id"], content=[]))
+    assert isinstance(answered, Answered)
+    assert answered.result is not None
+
+
+def test_a_host_that_greets_after_all() -> None:
+    """The connection was opened for the other era: it is begun anew, without a bridge."""
+    play = bridged()
+    commands = play.host(request(1, "initialize", protocolVersion="2025-06-18", capabilities={}))
+    assert commands[0] == Close("s")
+    (opened,) = play.opened("s")
+    assert (opened[0], opened[1]["method"], opened[1]["id"]) == ("s", "initialize", 1)
+    play.server("s", result(1, capabilities={"tools": {}}))
+    tools = request(2, "tools/list")
+    assert play.host(tools) == [("s", tools)]

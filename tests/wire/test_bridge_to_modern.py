@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.wire.bridges.rounds import MAX_ROUNDS
-from crp_mcp.core.wire.commands import Capture, Close, Load, Open
+from crp_mcp.core.wire.commands import Answered, Capture, Close, Load, Open
 
 from .playbook import META, Playbook, error, note, request, result
 
@@ -389,3 +389,12 @@ def test_a_long_question_is_loaded() -> None:
     answer = spooled(json.dumps(result(json.loads(json.dumps(asked["id"])), **YES)).encode())
     (command,) = play.proxy.from_host(answer, 0.0)
     assert any(not isinstance(piece, bytes) for piece in command.pieces)  # type: ignore[union-attr]
+
+
+def test_our_own_calls_ask_nobody() -> None:
+    """What our own side calls is not the host's doing: a question ends it."""
+    play = bridged()
+    ((to, sent),) = play.shown(play.proxy.call_for_us(1, "s", "t", b"{}", {}, 0.0))
+    assert (to, sent["params"]) == ("s", {"name": "t", "arguments": {}, "_meta": ENVELOPE})
+    (answered,) = play.server("s", asks(sent, a=ELICIT))
+    assert answered == Answered(1, None)

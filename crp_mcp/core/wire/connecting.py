@@ -220,6 +220,13 @@ class Connecting:
             self.closed(reason, now)
             self._not_before = now
 
+    def greet_anew(self, reason: str, now: float) -> None:
+        """The same greeting on a new connection, as if it had been the first."""
+        assert self.greeting is not None
+        self._greeting_due = False
+        self.reopen(reason, now)
+        self.greet(self.greeting, now)
+
     def _fail_all(self, failure: Failure, now: float) -> None:
         self._waiting.clear()
         for pending in self.requests.forget_all():

@@ -84,15 +84,16 @@ class InPlace(Proxy):
     def _bridged(self, call: Call, refusal: Outcome, outcome: Outcome, now: float) -> None:
         """What came of a second try, through a bridge. A server that wants it first in a connection gets a new one."""
         link = self.link
-        if isinstance(outcome, Frame) and "error" in outcome.top:
-            if outcome.part("code") == b"%d" % INVALID_REQUEST and refusal is not outcome:
-                link.reopen("is started again to be asked in the other protocol era", now)
-                done = lambda found, at: self._bridged(call, found, found, at)  # noqa: E731
-                self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
-                return
+        if not isinstance(outcome, Frame) or "error" not in outcome.top or link.bridge is None:
+            self._opened(call, outcome)
+        elif outcome.part("code") == b"%d" % INVALID_REQUEST and not link.bridge.begun_anew:
+            link.bridge.begun_anew = True
+            link.reopen("is started again to be asked in the other protocol era", now)
+            done = lambda found, at: self._bridged(call, refusal, found, at)  # noqa: E731
+            self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
+        else:
             link.bridge = None
-            outcome = refusal
-        self._opened(call, outcome)
+            self._opened(call, refusal)
 
     def _discover(self, call: Call, now: float) -> None:
         if self.link.rules.era == HANDSHAKE:

@@ -52,6 +52,8 @@ class Bridge:
 
     def __init__(self, link: Link) -> None:
         self.link = link
+        self.begun_anew = False
+        """Whether the connection was begun anew for it once."""
         self._counter = 0
         self._asked: dict[bytes, tuple[Answered, Job | None]] = {}
         """By the server's id: who takes the answer, and the host's request that it is to."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crp_mcp.core.wire.answers import Failure
+from crp_mcp.core.wire.answers import INVALID_REQUEST, Failure
 from crp_mcp.core.wire.commands import Log, OwnSide
 from crp_mcp.core.wire.eras import HANDSHAKE, MODERN
 from crp_mcp.core.wire.frame import Frame, text_of
@@ -88,11 +88,18 @@ def to_modern(link: Link) -> None:
 
 def refuses_handshake(link: Link, answer: Frame, now: float) -> bool:
     """A server has refused the greeting: whether it is asked again, through a bridge."""
-    if link.rules.era != "auto" or link.bridge is not None or link.greeting is None:
-        link.bridge = None if link.rules.era == "auto" else link.bridge
+    if link.rules.era != "auto" or link.greeting is None:
         return False
-    reason = text_of(answer.part("message")) or "no reason given"
-    link._emit(Log("info", "server_bridged", {"server": link.name, "reason": reason}))
-    to_modern(link)
-    link.greet(link.greeting, now)
-    return True
+    if link.bridge is None:
+        reason = text_of(answer.part("message")) or "no reason given"
+        link._emit(Log("info", "server_bridged", {"server": link.name, "reason": reason}))
+        to_modern(link)
+        link.greet(link.greeting, now)
+        return True
+    if answer.part("code") == b"%d" % INVALID_REQUEST and not link.bridge.begun_anew:
+        # It serves one era on each connection, and the first request has decided.
+        link.bridge.begun_anew = True
+        link.greet_anew("is started again to be asked in the other protocol era", now)
+        return True
+    link.bridge = None
+    return False

@@ -46,11 +46,16 @@ class Rewritten(Frame):
 
 
 def rewritten(
-    frame: Frame, *, put: Members | None = None, drop: Iterable[str] = (), ident: bytes | None = None
+    frame: Frame,
+    *,
+    put: Members | None = None,
+    drop: Iterable[str] = (),
+    ident: bytes | None = None,
+    over: bool = False,
 ) -> Frame:
     """The message with members of its params, result or error set (`put`) and taken out (`drop`), under another id.
 
-    A message that has no object there stays without.
+    A message that has no object there stays without. `over`: what was received is to stay readable under the changes.
     """
     put = put or {}
     inner, gone = frame.inner, set(drop) - put.keys()
@@ -63,6 +68,8 @@ def rewritten(
         fresh = {name: value for name, value in put.items() if name not in inner}
         if fresh:
             edits.append((owner[1] - 1, owner[1] - 1, [b",", *_joined(fresh)]))
+        if not over and not frame.spooled:
+            return edited(frame, edits)
         changed = {name: value for name, value in put.items() if isinstance(value, bytes)}
         return _under(Rewritten(frame, edits, changed, frozenset(inner) - set(kept)), ident)
     if (put or inner) and not frame.spooled:

@@ -28,11 +28,13 @@ PAUSES = (0.1, 0.25, 0.5, 1.0, 2.0)
 class Turn(Job):
     """A request of the host's, over all its rounds."""
 
-    __slots__ = ("answers", "idle_rounds", "rounds", "state", "visits", "waiting")
+    __slots__ = ("answers", "idle_rounds", "ours", "rounds", "state", "visits", "waiting")
 
     def __init__(self, outer: bytes | None, frame: Frame) -> None:
         super().__init__(outer, frame)
         self.rounds = self.idle_rounds = 0
+        self.ours = False
+        """Our own side asks: its host must not hear of it."""
         self.state: bytes | None = None
         """What the server wants back, raw."""
         self.waiting: dict[bytes, str] = {}

@@ -111,7 +111,7 @@ class ToHandshake(Bridge):
         elif frame.method in dialects.ASKABLE and is_ours(text_of(frame.part("requestState"))):
             self._resume(frame, wire_id, envelope, now)
         else:
-            self._begin(frame, wire_id, edits, envelope, now)
+            self._begin(frame, wire_id, edits, {} if ours else envelope, now)
 
     def _refusal(self, frame: Frame, envelope: dict[str, bytes]) -> Failure | None:
         """What a server of 2026-07-28 would say of the request itself."""
@@ -166,7 +166,7 @@ class ToHandshake(Bridge):
             meta["progressToken"] = ident
         put = {"_meta": written(meta)} if meta else {}
         drop = ["inputResponses", "requestState", *(() if meta else ("_meta",))]
-        self.put(rewritten(ask.frame, put=put, drop=drop, ident=ident))
+        self.put(rewritten(ask.frame, put=put, drop=drop, ident=ident, over=True))
 
     def _set_level(self, level: str | None) -> None:
         """Have the server log what the calls under way ask for."""
@@ -386,7 +386,8 @@ class ToHandshake(Bridge):
         if self._stamp is not None and small:
             put["_meta"] = dialects.with_server_info(frame.part("_meta"), self._stamp)
         kept = {name for name in put if name in frame.inner and name != "_meta"}
-        return rewritten(frame, put={name: put[name] for name in put if name not in kept}, ident=outer)
+        put = {name: value for name, value in put.items() if name not in kept}
+        return rewritten(frame, put=put, ident=outer, over=ask.method == "tools/call")
 
     def _refused(self, ask: Ask, frame: Frame, outer: bytes) -> Frame:
         code = dialects.code_of(frame)

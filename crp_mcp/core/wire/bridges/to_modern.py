@@ -67,6 +67,7 @@ class ToModern(Bridge):
             local(frame, wire_id, now)
             return
         turn = Turn(wire_id, frame)
+        turn.ours = ours
         self._jobs[wire_id] = turn
         self.start(turn, {})
 
@@ -74,7 +75,9 @@ class ToModern(Bridge):
         """Send a request, or send it again with what `put` adds to its params."""
         ident = self.claim(lambda frame, now: self._done(turn, frame, now), turn)
         drop = ("inputResponses", "requestState")
-        self.put(rewritten(turn.frame, put={**put, "_meta": self.envelope(turn.frame)}, drop=drop, ident=ident))
+        self.put(
+            rewritten(turn.frame, put={**put, "_meta": self.envelope(turn.frame)}, drop=drop, ident=ident, over=True)
+        )
 
     def envelope(self, frame: Frame | None = None) -> bytes:
         """`_meta` of a request: the host's own, with who asks and what it can do."""
@@ -152,7 +155,7 @@ class ToModern(Bridge):
         if turn.over:
             return
         kind = text_of(frame.part("resultType")) if "result" in frame.top else None
-        if kind == "input_required":
+        if kind == "input_required" and not turn.ours:
             self._rounds.asked(turn, frame, now)
             return
         self.end(turn, now)
@@ -162,7 +165,7 @@ class ToModern(Bridge):
             self._refused(turn, frame, now)
         elif kind in (None, "complete"):
             self.deliver(self._translated(turn, frame), now)
-        elif self._knows(kind):
+        elif turn.ours or self._knows(kind):
             self.deliver(rewritten(frame, ident=turn.outer), now)
         else:
             text = f"The MCP server {self.link.name!r} answered with a result of type {kind!r}, "
@@ -202,7 +205,8 @@ class ToModern(Bridge):
             self._structured(frame, put, drop)
         elif turn.method == "tools/list":
             self._schemas(frame, put)
-        return rewritten(frame, put=put, drop=[name for name in drop if name in frame.inner], ident=turn.outer)
+        drop = [name for name in drop if name in frame.inner]
+        return rewritten(frame, put=put, drop=drop, ident=turn.outer, over=turn.method == "tools/call")
 
     def _structured(self, frame: Frame, put: dict[str, Any], drop: list[str]) -> None:
         """Before 2026-07-28 structured content is an object. Another value is there as text."""
