@@ -328,6 +328,12 @@ DECISIONS = (
         f"{OWN}::test_a_list_shows_newest_first_and_only_this_conversation",
     ),
     row(
+        "9",
+        "A hook joins the conversation of its host and folder, else it makes one that `doctor` names",
+        "relay/test_hooking.py::test_a_prompt_is_a_declared_turn_of_the_conversation_the_host_is_in",
+        "cli/test_hook_and_capture.py::test_doctor_names_what_a_hook_made_alone_and_the_policy",
+    ),
+    row(
         "10",
         "A request may only tighten",
         f"{SAFETY}::test_a_request_only_tightens",
@@ -353,6 +359,18 @@ DECISIONS = (
         f"{REFERENCES}::test_without_evidence_nothing_is_meant",
         f"{REFERENCES}::test_what_else_it_could_be_is_listed",
         f"{REFERENCES}::test_real_sentences_resolve",
+    ),
+    row(
+        "14",
+        "A question's intent decides the shares",
+        "core/assemble/test_assembling.py::test_intents_and_their_blends",
+        f"{CONTEXT}::test_the_envelope_of_the_specification_number_for_number",
+    ),
+    row(
+        "15",
+        "What cannot be decided is UNVERIFIABLE with a reason",
+        f"{CLAIMS}::test_attribution_follows_the_source",
+        f"{OUTCOMES}::test_outcome",
     ),
     row(
         "16",
