@@ -114,9 +114,13 @@ def _value(column: Column, rows: frozenset[int]) -> Held | None:
     return next(iter(values.values())) if len(values) == 1 else None
 
 
+_OF_NUMBER = frozenset(("more", "less", "fewer", "higher", "lower", "greater", "larger", "smaller"))
+"""Comparatives that can be of how many there are; `better` and `older` cannot."""
+
+
 def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]) -> Iterator[Reading]:
     """`more games in A than in B`: how many rows each has."""
-    if op.op not in ("more", "less", "same", "twice"):
+    if op.op not in ("more", "less", "same", "twice") or (op.op in ("more", "less") and op.low not in _OF_NUMBER):
         return
     numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_measure for r in c.columns)]
     nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns) or c in numeric)
@@ -140,6 +144,7 @@ def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
     second = [c for c in scene.columns if c.at > pivot]
     if not first or not second:
         return
+    yield from _by_place(scene, op, first[-1], second[0])
     for a, b in product(first[-1].columns, second[0].columns):
         if a.column is b.column or a.column.values() is None or b.column.values() is None:
             continue
@@ -148,6 +153,23 @@ def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
             if x is not None and y is not None:
                 used = selection.used | {first[-1].at, second[0].at}
                 sql = f"SELECT {quote(a.column.name)}, {quote(b.column.name)} FROM {{table}}{selection.where}"
+                yield from _judge(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
+
+
+def _by_place(scene: Scene, op: Chunk, first: Chunk, second: Chunk) -> Iterator[Reading]:
+    """`X has more home games than away games`: in how many rows X stands in the one column, and in the other."""
+    for a, b in product(first.columns, second.columns):
+        for mention in scene.mentions:
+            here = next((o for o in mention.options if o.column is a.column), None)
+            there = next((o for o in mention.options if o.column is b.column), None)
+            if here is None or there is None or a.column is b.column:
+                continue
+            rest = tuple(m for m in scene.mentions if m is not mention)
+            for selection in scene.combine(rest):
+                x, y = len(here.rows & selection.rows), len(there.rows & selection.rows)
+                used = selection.used | mention.chunks | {first.at, second.at}
+                used |= {c.at for c in scene.chunks if c.is_content and c.at - 1 in (first.at, second.at)}
+                sql = f"SELECT SUM({here.sql}), SUM({there.sql}) FROM {{table}}{selection.where}"
                 yield from _judge(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
 
 

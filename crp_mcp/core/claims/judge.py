@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import frame_compare, frame_count, frame_derived, frame_extreme, frame_lookup, frame_sets, frame_stated
+from . import (
+    frame_compare,
+    frame_count,
+    frame_derived,
+    frame_extreme,
+    frame_lookup,
+    frame_scores,
+    frame_sets,
+    frame_stated,
+)
 from .build import build
 from .document import Table, transposed
 from .model import Outcome
@@ -24,11 +33,21 @@ MARKED = {
     "aggregate": 0.15,
     "range": 0.15,
     "only": 0.1,
+    "scores": 0.15,
 }
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
 """Readings within this of the cheapest are alternatives to it."""
-_FRAMES = (frame_count, frame_extreme, frame_derived, frame_sets, frame_compare, frame_lookup, frame_stated)
+_FRAMES = (
+    frame_count,
+    frame_extreme,
+    frame_derived,
+    frame_sets,
+    frame_compare,
+    frame_lookup,
+    frame_stated,
+    frame_scores,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,6 +146,9 @@ directory folder
 director directed
 language spoken
 currency money
+average avg avge mean
+maximum max
+minimum min
 """
 SYNONYMS: dict[str, frozenset[str]] = {}
 for _group in _SYNONYMS.strip().splitlines():

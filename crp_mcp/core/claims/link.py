@@ -185,7 +185,7 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
         place = next((i for i, m in enumerate(mine) if i > last and _alike(m, word.stem)), None)
         if place is None:
             place = next((i for i, m in enumerate(mine) if i != last and _alike(m, word.stem)), None) if hit else None
-        if place is None or (word.low in STOP and offset and hit + 1 < len(mine)):
+        if place is None or (word.low in STOP and offset and hit + 1 < len(mine) and place != last + 1):
             break
         hit, length, last = hit + 1, offset + 1, place
         core += mine[place] in leaf
