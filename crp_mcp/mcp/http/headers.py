@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crp_mcp.core.wire.answers import INVALID_PARAMS, UNSUPPORTED_VERSION
+from crp_mcp.core.wire.answers import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
 from crp_mcp.core.wire.eras import MODERN_VERSIONS
 from crp_mcp.core.wire.frame import Frame, text_of
 from crp_mcp.core.wire.scan import members
@@ -74,6 +74,9 @@ def envelope_fault(frame: Frame, headers: Sequence[tuple[str, str]]) -> Fault | 
             return fault
     if version not in MODERN_VERSIONS:
         return unsupported(version or "")
+    if frame.method == "initialize":
+        # Behind us it would begin a handshake. The other methods that are gone are the server's to refuse.
+        return Fault(METHOD_NOT_FOUND, f"protocol {version} has no initialize")
     key = NAMED_BY.get(frame.method or "")
     named = text_of(frame.part(key)) if key else None
     return _repeats(headers, NAME, named, packed=True) if named is not None else None
