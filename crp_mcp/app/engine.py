@@ -27,6 +27,7 @@ from crp_mcp.proof.lattice import Lattice
 from crp_mcp.query.desk import Desk
 from crp_mcp.relay.auditing import Auditor
 from crp_mcp.relay.buffer import Buffer
+from crp_mcp.relay.ceilings import Ceilings
 from crp_mcp.relay.conversation import Conversations
 from crp_mcp.relay.erasure import WHOLE_FILE, Eraser
 from crp_mcp.relay.facts import Facts
@@ -294,6 +295,8 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     registry = LiveRegistry(tuple(map(Path, settings.registry)), cache=settings.cache)
     counter = LazyCounter()
     sealer = Sealer(keyring, Lattice(registry.registry.labels))
+    ceilings = Ceilings(store, keyring, sealer.lattice)
+    sealer.raised = ceilings.raised
 
     turns = Turns(store, now)
     buffer = Buffer(store, sealer, now, settings.limits())
@@ -319,7 +322,7 @@ def open_engine(settings: Settings, *, create: bool = True, now: Callable[[], fl
     querier = Querier(store, desk, sealer, counter, now, secrets.token_bytes)
     finder = Finder(reader, desk, counter)
     lender = Lender(store, reader, finder, sealer, now, settings.confirm)
-    receipts = Receipts(store, keyring, sealer, now)
+    receipts = Receipts(store, keyring, sealer, now, ceilings)
     rebuilder = Rebuilder(store, sealer, counter, secrets.token_bytes, policy_of, settings.tables)
 
     def forget(scope: Scope, ids: Sequence[str]) -> bool:

@@ -15,11 +15,12 @@ from crp_mcp.proof.eccr import parse_leaf
 from crp_mcp.store import SqliteStore, Stub, descent, erase
 
 from .choosing import Selection
+from .leaving import Gone, Loose
 from .matching import Matcher
 from .planning import BATCH, Plan, Planner, Step, groups_of, space_of
 from .rebuilding import Left, Made, Rebuilder
 from .remaining import Remains, emptied
-from .sealing import Gone, Loose, Sealer, item_of
+from .sealing import Sealer, item_of
 
 TRIES = 5
 WHOLE_FILE = 256 << 20

@@ -46,7 +46,8 @@ class Facts:
         content = statement(entry, self.summary(entry) if entry.kind is not Kind.SCALAR else self._value(entry))
         digest = "sha256:" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         now, known = self.now(), self._same_call(entry)
-        source = Source(entry.scratch_id, item_of(entry, self.store.salt(entry.scope, entry.scratch_id)))
+        salt = self.store.salt(entry.scope, entry.scratch_id)
+        source = Source(entry.scratch_id, item_of(self.sealer.raised(entry), salt))
         made: list[tuple[Fact, Fact | None]] = []
 
         def change(db: sqlite3.Connection) -> tuple[Fact, Fact | None]:

@@ -82,8 +82,11 @@ class Guard:
     now: Callable[[], float]
 
     def clears(self, scope: Scope, entry: Entry) -> bool:
-        """Whether `scope` may see an entry. Records nothing."""
-        return self.clearances.clears(scope, entry.label)
+        """Whether `scope` may see an entry: by its label, and by the ceiling it was signed for. Records nothing."""
+        if self.clearances.of(scope) is None:
+            return True
+        clears = self.clearances.clears
+        return clears(scope, entry.label) and clears(scope, self.sealer.raised(entry).label)
 
     def check(self, scope: Scope, *entries: Entry) -> None:
         """Raise Withheld, and record it, unless all of these may be seen by `scope`."""
@@ -95,18 +98,21 @@ class Guard:
     def sentence(self, scope: Scope, above: Sequence[Entry]) -> str:
         """What to say in place of what is withheld."""
         names = ", ".join(entry.scratch_id for entry in above)
-        label = self.sealer.lattice.join(entry.label for entry in above)
+        label = self._label(above)
         return (
             f"{names} withheld: labelled {label}, above the clearance of this conversation "
             f"({self.clearances.of(scope)}); the operator sets clearances"
         )
+
+    def _label(self, above: Sequence[Entry]) -> str:
+        return self.sealer.lattice.join(self.sealer.raised(entry).label for entry in above)
 
     def record(self, scope: Scope, above: Sequence[Entry]) -> None:
         """One record for everything that was withheld at once."""
         data = {
             "scratch_ids": [entry.scratch_id for entry in above][:100],
             "count": len(above),
-            "label": self.sealer.lattice.join(entry.label for entry in above),
+            "label": self._label(above),
             "clearance": self.clearances.of(scope),
         }
         now = self.now()

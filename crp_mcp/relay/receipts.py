@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from crp_mcp.core.model import Scope
+from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import NotFound, Rejected
 from crp_mcp.keys import Keyring
 from crp_mcp.proof.eccr import VerifiedReceipt, verify
@@ -14,6 +14,7 @@ from crp_mcp.proof.signed import reject_record
 from crp_mcp.store import SqliteStore, StoredReceipt, stones
 from crp_mcp.store.stones import add_rejection
 
+from .ceilings import Ceilings
 from .sealing import Sealer
 
 
@@ -25,6 +26,7 @@ class Receipts:
     keyring: Keyring
     sealer: Sealer
     now: Callable[[], float]
+    ceilings: Ceilings
 
     def find(self, scope: Scope | None, reference: str) -> StoredReceipt:
         """A receipt by its digest, or the one of an entry by its id or name (`scope` needed). Raises NotFound."""
@@ -54,6 +56,27 @@ class Receipts:
         except Rejected as refusal:
             self.refuse(body, refusal.code, scope)
             raise
+
+    def verify_of(self, entry: Entry) -> StoredReceipt:
+        """The receipt in force of an entry, which must say the same as the entry of output, label and epoch.
+
+        Raises Rejected, after the refusal was recorded; NotFound.
+        """
+        if entry.receipt is None:
+            raise NotFound(f"{entry.scratch_id} has no receipt")
+        found = self.store.receipt(entry.scope, entry.receipt)
+        self.verify(
+            found.body,
+            scope=entry.scope,
+            leaves=found.leaves or None,
+            output_hash=self.ceilings.output_of(entry),
+        )
+        try:
+            self.ceilings.check(entry)
+        except Rejected as refusal:
+            self.refuse(found.body, refusal.code, entry.scope)
+            raise
+        return found
 
     def check(
         self, body: bytes, *, leaves: Sequence[bytes] | None = None, output_hash: str | None = None

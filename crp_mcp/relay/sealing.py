@@ -6,7 +6,7 @@ Called inside the store's write transaction, so it signs and hashes, and touches
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ from crp_mcp.proof.lattice import Lattice
 from crp_mcp.proof.signed import sign_tombstone
 from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint
 from crp_mcp.store.fixed import fixed_of
+
+from .leaving import Gone, Loose, Stone
 
 Events = tuple[tuple[str, Mapping[str, Any]], ...]
 
@@ -40,38 +42,6 @@ class Source:
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An item that is erased: whose it was, its id, the salted digest its leaves carry."""
-
-    scope: Scope
-    id: str
-    digest: str
-    turn_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stone:
-    """A signed tombstone, ready to be stored."""
-
-    gone: Gone
-    body: bytes
-    at: float
-
-    def data(self) -> dict[str, Any]:
-        """What its record says."""
-        hashed = "sha256:" + hashlib.sha256(self.body).hexdigest()
-        return {"scratch_id": self.gone.id, "item_digest": self.gone.digest, "tombstone": hashed}
-
-
-@dataclass(frozen=True, slots=True)
-class Loose:
-    """A fact or a turn's text that is erased by itself: `{"fact": 3}`. No digest of it was ever signed for."""
-
-    scope: Scope
-    data: Mapping[str, Any]
-
-
 def item_of(entry: Entry, salt: bytes) -> Item:
     """The entry as a source of a compaction."""
     return Item(salted_digest(salt, entry.provenance_hash), entry.label, entry.expires_at)
@@ -83,12 +53,16 @@ def text_hash(text: str) -> str:
 
 
 class Sealer:
-    """Makes the records and receipts of one store with one keyring. `linked`: whether it ever made a record."""
+    """Makes the records and receipts of one store with one keyring. `linked`: whether it ever made a record.
+
+    `raised`: an entry with its label raised to its signed ceiling (see ceilings); not for inside a transaction.
+    """
 
     def __init__(self, signer: Signer, lattice: Lattice) -> None:
         self._signer = signer
         self.lattice = lattice
         self.linked = False
+        self.raised: Callable[[Entry], Entry] = lambda entry: entry
 
     def capture(
         self,
@@ -226,7 +200,7 @@ class Sealer:
             "tool_name": entry.tool_name,
             "input_hash": salted_hash(salt, arguments),
             "output_hash": item.digest,
-            "entry_hash": salted_hash(salt, fixed_of(entry)),
+            "entry_hash": salted_hash(salt, fixed_of(entry, call_hash_of(entry.server, entry.tool_name, arguments))),
         }
         issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest}
         if receipt.supersedes is not None:
@@ -285,6 +259,11 @@ class Sealer:
 
 def _stored(receipt: Receipt, leaves: tuple[Leaf, ...]) -> SealedReceipt:
     return SealedReceipt(receipt.digest, receipt.body, leaves, receipt.supersedes)
+
+
+def call_hash_of(server: str, tool: str, arguments: bytes) -> bytes:
+    """Digest of a call (its arguments as `canonical_arguments`): equal calls have equal ones."""
+    return hashlib.sha256(f"{server}\0{tool}\0".encode("utf-8", "surrogatepass") + arguments).digest()
 
 
 def canonical_arguments(arguments: Mapping[str, Any], raw: bytes) -> bytes:

@@ -5,7 +5,7 @@ Every use goes through here, so that a stale one is never given as current (SPEC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -202,8 +202,15 @@ class Using:
             return ()
         return (f"pinned automatically: {why}",)
 
-    def pin(self, entry: Entry, name: str | None, data: Mapping[str, Any]) -> tuple[Entry, str | None]:
-        """Pin an entry: it, and the id of the one that had the name before. Raises Refused, BadRequest."""
+    def pin(
+        self, entry: Entry, name: str | None, data: Mapping[str, Any], *, asked_in: Scope | None = None
+    ) -> tuple[Entry, str | None]:
+        """Pin an entry: it, and the id of the one that had the name before. Raises Refused, BadRequest.
+
+        A name stays where whoever asks (`asked_in`) may not see the entry that has it.
+        """
+        entry, asker = self.sealer.raised(entry), asked_in or entry.scope
+        may_take = frozenset(self._holder(asker, name)) if name is not None else None
         if entry.persistence is not Persistence.PINNED:
             self.buffer.may_pin(entry)
         until = pinned_until(entry, self.tool_policy(entry))
@@ -212,12 +219,28 @@ class Using:
         def seal(head: Head, one: Entry) -> Sealed:
             if one.expires_at == entry.expires_at:
                 return self.sealer.event(head, one, "PINNED", data, self.now())
-            return self.sealer.extended(head, one, salt=salt, event="PINNED", data=data, now=self.now())
+            labelled = replace(one, label=entry.label)
+            return self.sealer.extended(head, labelled, salt=salt, event="PINNED", data=data, now=self.now())
 
         pinned = self.store.pin(
-            entry.scope, entry.scratch_id, seal, name=name, reason=str(data["reason"]), expires_at=until
+            entry.scope,
+            entry.scratch_id,
+            seal,
+            name=name,
+            reason=str(data["reason"]),
+            expires_at=until,
+            may_take=may_take,
         )
         return pinned.entry, pinned.taken_from
+
+    def _holder(self, asker: Scope, name: str) -> Iterator[str]:
+        """The id of the entry a name may be taken from: of the one that has it, if whoever asks may see that."""
+        try:
+            holder = self.store.get(asker, name)
+        except NotFound:
+            return
+        if isinstance(holder, Entry) and self.reader.may_see(asker, holder):
+            yield holder.scratch_id
 
     def unpin(self, entry: Entry) -> Entry:
         """Take pin and name off an entry; nothing is recorded where it had none."""

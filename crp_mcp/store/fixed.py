@@ -35,22 +35,22 @@ COLUMNS = (
 """Columns that no statement updates, besides arguments, structure and the place (tenant, project, conversation)."""
 
 
-def fixed_of(entry: Entry) -> bytes:
-    """The bytes for an entry as it is captured."""
+def fixed_of(entry: Entry, call_hash: bytes) -> bytes:
+    """The bytes for an entry as it is captured, for a call of that digest."""
     values = [_stored(getattr(entry, column)) for column in COLUMNS]
     values[COLUMNS.index("created_at")] = float(entry.created_at)
     scope = entry.scope
     structured = None if entry.structured is None else encode(entry.structured)
     return fixed_bytes(
-        (*values, scope.tenant, scope.project, scope.conversation), encode(entry.tool_call_args), structured
+        (*values, scope.tenant, scope.project, scope.conversation), encode(entry.tool_call_args), structured, call_hash
     )
 
 
-def fixed_bytes(values: Sequence[object], arguments: str, structured: str | None) -> bytes:
+def fixed_bytes(values: Sequence[object], arguments: str, structured: str | None, call_hash: bytes) -> bytes:
     """The bytes for the values of COLUMNS, tenant, project, conversation, and two JSON texts exactly as stored."""
     texts = [arguments.encode("utf-8", "surrogateescape"), (structured or "").encode("utf-8", "surrogateescape")]
     head = encode([*values, len(texts[0]), None if structured is None else len(texts[1])])
-    return b"\n".join((head.encode("utf-8", "surrogateescape"), *texts))
+    return b"\n".join((head.encode("utf-8", "surrogateescape"), *texts, call_hash))
 
 
 def _stored(value: object) -> object:

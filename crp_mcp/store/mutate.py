@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from crp_mcp.core.model import Entry, Persistence, Scope
+from crp_mcp.errors import BadRequest
 from crp_mcp.store import chain, entries, ids, numbers, scopes, uploads
 from crp_mcp.store.model import CaptureDraft, Pinned, Sealed, SealEntry, Stub
 from crp_mcp.store.payloads import WrittenPayload
@@ -70,12 +71,15 @@ def pin(
     name: str | None,
     reason: str | None,
     expires_at: int | None,
+    may_take: frozenset[str] | None = None,
 ) -> Pinned:
-    """Pin an entry; a name another entry had moves here."""
+    """Pin an entry; a name another entry had moves here, if it may be taken from that one."""
     seq, entry = entries.must_find(db, scope, reference)
     holder = entries.find(db, scope, name) if name is not None else None
     taken_from = holder[1].scratch_id if holder is not None and holder[0] != seq else None
     if taken_from is not None and holder is not None:
+        if may_take is not None and taken_from not in may_take:
+            raise BadRequest(f"name: {name!r} is in use in this project; give another")
         db.execute("UPDATE entry SET name = NULL WHERE seq = ?", (holder[0],))
     entry = replace(
         entry,

@@ -76,13 +76,15 @@ class Store(Protocol):
         name: str | None = None,
         reason: str | None = None,
         expires_at: int | None = None,
+        may_take: frozenset[str] | None = None,
     ) -> Pinned:
         """Protect an entry from eviction and give it a name, unique within tenant + project.
 
-        A name another entry had moves here; that entry stays pinned and is reported. `expires_at` only extends.
+        A name another entry had moves here; that entry stays pinned and is reported. `may_take`: the ids it may be
+        taken from (None: any). `expires_at` only extends.
 
         Raises:
-            NotFound: no such entry. BadRequest: a name that is empty or looks like an id.
+            NotFound: no such entry. BadRequest: a name that is empty, looks like an id, or must stay where it is.
         """
 
     def unpin(self, scope: Scope, reference: str, seal: SealEntry) -> Entry:

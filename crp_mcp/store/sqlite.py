@@ -117,6 +117,7 @@ class SqliteStore:
         name: str | None = None,
         reason: str | None = None,
         expires_at: int | None = None,
+        may_take: frozenset[str] | None = None,
     ) -> Pinned:
         """Protect an entry from eviction and give it a name."""
         if name is not None and (not 0 < len(name.strip()) <= NAME_MAX or ids.number_of(name) is not None):
@@ -124,7 +125,7 @@ class SqliteStore:
         if name is not None and (name.strip().lower() == "latest" or name.strip().lower().startswith("sqlite_")):
             raise BadRequest(f"name: {name!r} has a meaning of its own in queries; give another")
         with self._write() as db:
-            return mutate.pin(db, scope, reference, seal, name, reason, expires_at)
+            return mutate.pin(db, scope, reference, seal, name, reason, expires_at, may_take)
 
     def unpin(self, scope: Scope, reference: str, seal: SealEntry) -> Entry:
         """Take pin and name off an entry."""

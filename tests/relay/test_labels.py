@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,105 @@ def test_the_strictest_clearance_holds_and_an_unknown_one_clears_the_lowest_labe
     assert found.of(Scope("x", "", "open")) == "PUBLIC"
     assert Clearances((), DEFAULT_LATTICE).of(Scope()) is None
     assert not found.clears(Scope("local"), "no such label")
+
+
+def relabel(at: Bench, name: str, label: str = "PUBLIC") -> None:
+    """What a mistake, or somebody with the file in hand, can do."""
+    with closing(sqlite3.connect(at.engine.store.path)) as db:
+        db.execute("UPDATE entry SET label = ? WHERE scratch_id = ?", (label, name))
+        db.commit()
+
+
+def test_a_label_lowered_in_the_store_clears_nothing(tmp_path: Path) -> None:
+    """The ceiling an entry was signed for holds, also in what is made from it, later receipts included."""
+    rows = json.dumps([{"note": SECRET}, {"note": "other"}])
+    with cleared(tmp_path) as at:
+        name = at.capture(labelled(rows, "CONFIDENTIAL")).entry.scratch_id
+        relabel(at, name)
+        made = at.tool("scratch_query", sql=f"select note from {name}")["structuredContent"]["scratch_id"]
+        at.tool("scratch_get", scratch_id=name, view="summary")
+        at.tool("scratch_pin", scratch_id=name)
+        for one in (name, made):
+            receipt = at.engine.store.receipt(at.scope, str(at.entry(one).receipt))
+            assert json.loads(receipt.body)["inherited_sensitivity_ceiling"] == "CONFIDENTIAL"
+        relabel(at, made)
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        for one in (name, made):
+            for view in ("summary", "raw", "rows", "provenance", "receipt"):
+                shown = json.dumps(at.tool("scratch_get", scratch_id=one, view=view))
+                assert "launch" not in shown
+                assert "withheld" in shown
+        assert "withheld" in json.dumps(at.tool("scratch_query", sql=f"select * from {name}"))
+        assert events(at, "WITHHELD")[0]["label"] == "CONFIDENTIAL"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE receipt SET body = CAST(replace(CAST(body AS TEXT), 'CONFIDENTIAL', 'PUBLIC') AS BLOB)",
+        "DELETE FROM receipt",
+        "UPDATE entry SET receipt = NULL",
+        "UPDATE entry SET receipt = (SELECT receipt FROM entry WHERE label = 'INTERNAL')",
+        "UPDATE entry SET summary = 'something else'",
+    ],
+)
+def test_an_entry_whose_receipt_does_not_hold_is_handled_as_the_top(tmp_path: Path, damage: str) -> None:
+    """A changed, missing, exchanged receipt, or one of another output: nothing is cleared by it."""
+    with cleared(tmp_path) as at:
+        name = at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id
+        at.capture(text_result("for all"))
+        with closing(sqlite3.connect(at.engine.store.path)) as db:
+            db.execute(damage)
+            db.commit()
+        relabel(at, name)
+    with cleared(tmp_path, ("*", "HIGHLY_CONFIDENTIAL")) as at:
+        assert "withheld" in json.dumps(at.tool("scratch_get", scratch_id=name, view="raw"))
+        assert events(at, "WITHHELD")[0]["label"] == "RESTRICTED"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("label", "PUBLIC", "CEILING_MISMATCH"),
+        ("expires_at", 1_900_000_000, "RETENTION_EXCEEDED"),
+        ("summary", "nothing of note", "OUTPUT_MISMATCH"),
+    ],
+)
+def test_the_receipt_view_says_where_entry_and_receipt_differ(
+    at: Bench, column: str, value: object, reason: str
+) -> None:
+    """And keeps a signed record of that."""
+    name = at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id
+    assert "verified" in texts(at.tool("scratch_get", scratch_id=name, view="receipt"))[0]
+    with closing(sqlite3.connect(at.engine.store.path)) as db:
+        db.execute(f"UPDATE entry SET {column} = ?", (value,))
+        db.commit()
+    shown = at.tool("scratch_get", scratch_id=name, view="receipt")
+    assert shown["isError"]
+    assert reason in texts(shown)[0]
+    assert events(at, "RECEIPT_REJECTED")[-1]["reason"] == reason
+
+
+def test_a_name_is_not_taken_from_what_is_withheld(tmp_path: Path) -> None:
+    """Whichever conversation of the project it was given in; the error names neither its id nor its label."""
+    with cleared(tmp_path) as at:
+        names = []
+        for conversation, name in (("conv_test", "merger"), ("conv_other", "budget")):
+            at.conversation = conversation
+            names.append(at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id)
+            at.tool("scratch_pin", scratch_id=names[-1], name=name)
+        at.conversation = "conv_other"
+        seen = at.capture(text_result("for all")).entry.scratch_id
+        at.tool("scratch_pin", scratch_id=seen, name="plan")
+    with cleared(tmp_path, ("conversation:conv_test", "INTERNAL")) as at:
+        mine = at.capture(text_result("mine")).entry.scratch_id
+        for name in ("merger", "budget"):
+            refused = at.tool("scratch_pin", scratch_id=mine, name=name)
+            assert refused["isError"]
+            assert "in use" in texts(refused)[0]
+            assert not any(one in json.dumps(refused) for one in (*names, "CONFIDENTIAL"))
+        assert [at.entry(one).name for one in names] == ["merger", "budget"]
+        assert at.entry(mine).name is None
+        moved = at.tool("scratch_pin", scratch_id=mine, name="plan")
+        assert seen in texts(moved)[0]
+        assert at.entry(mine).name == "plan"

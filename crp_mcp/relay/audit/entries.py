@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import orjson
 from crp_mcp.proof.chain import salted_digest, salted_hash
 from crp_mcp.proof.chain_verify import FaultKind
 from crp_mcp.proof.lattice import Lattice
-from crp_mcp.relay.sealing import canonical_arguments, text_hash
+from crp_mcp.relay.sealing import call_hash_of, canonical_arguments, text_hash
 from crp_mcp.store.codec import CHUNK_BYTES
 from crp_mcp.store.fixed import fixed_bytes
 from crp_mcp.store.ids import number_of
@@ -97,29 +96,35 @@ class Entries:
     def _check_fixed(self, row: EntryRow, call: Call) -> None:
         """What was recorded of everything that never changes; and of what it was asked, by itself."""
         arguments = self._arguments(row)
-        asked = arguments is not None and salted_hash(row.salt, arguments) == call.input
         if row.tool_name != call.tool:
             self._fault(row, call.seq, "is labelled as the result of another tool than the one that was called")
         elif call.fixed is None:
             self.thin += 1
-        elif salted_hash(row.salt, self._fixed(row)) != call.fixed:
+        elif salted_hash(row.salt, self._fixed(row, arguments)) != call.fixed:
+            asked = salted_hash(row.salt, arguments) == call.input
             what = "label, times, shape or place" if asked else "arguments, label, times, shape or place"
             self._fault(row, call.seq, f"is not as it was recorded: its {what} were changed")
-        if asked and arguments is not None and row.call_hash is not None:
-            named = f"{row.server}\0{row.tool_name}\0".encode("utf-8", "surrogateescape")
-            if hashlib.sha256(named + arguments).digest() != row.call_hash:
-                self._fault(row, call.seq, "would be taken for the result of another call: its call_hash was changed")
+        if row.call_hash is None and not self._stands_in(row):
+            self._fault(row, call.seq, "would not be found for the same call: its call_hash was taken")
 
-    def _fixed(self, row: EntryRow) -> bytes:
+    def _stands_in(self, row: EntryRow) -> bool:
+        """Whether it was made anew after an erasure: then it is no answer to the same call."""
+        gone = "SELECT 1 FROM said.gone WHERE id = ? AND session = ? AND how = 'purged'"
+        return bool(self.ledger.ask(gone, row.supersedes, row.conversation))
+
+    def _fixed(self, row: EntryRow, arguments: bytes) -> bytes:
         values = (*row.fixed, row.tenant, row.project, row.conversation)
-        return fixed_bytes(values, row.arguments, row.structured)
+        named = row.call_hash
+        if named is None:
+            named = call_hash_of(row.server, row.tool_name, arguments)
+        return fixed_bytes(values, row.arguments, row.structured, named)
 
-    def _arguments(self, row: EntryRow) -> bytes | None:
+    def _arguments(self, row: EntryRow) -> bytes:
         try:
             value: Any = json.loads(row.arguments)
+            return canonical_arguments(value, orjson.dumps(value, default=str))
         except ValueError:
-            return None
-        return canonical_arguments(value, orjson.dumps(None)) if isinstance(value, dict) else None
+            return b""
 
     def _check_gone(self, row: EntryRow, call: Call, digest: str) -> None:
         purged = self.ledger.ask("SELECT seq FROM said.gone WHERE digest = ? AND seq > ?", digest, call.seq)
@@ -141,7 +146,7 @@ class Entries:
     def _check_pin(self, row: EntryRow, call: Call) -> None:
         found = self.ledger.ask("SELECT pinned, seq FROM said.pin WHERE id = ? AND session = ?", call.id, call.session)
         pinned, seq = found[0] if found else (0, call.seq)
-        if (row.persistence == "PINNED") != bool(pinned) and self._named(call) == 1:
+        if row.persistence != ("PINNED" if pinned else "EPHEMERAL") and self._named(call) == 1:
             self._fault(row, seq, "is not pinned, but was" if pinned else "is pinned, which nobody recorded")
 
     def _check_receipt(self, row: EntryRow, call: Call, digest: str) -> None:

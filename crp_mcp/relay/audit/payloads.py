@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from crp_mcp.errors import NotFound, StoreError
 from crp_mcp.proof.chain_verify import FaultKind
-from crp_mcp.store.codec import CHUNK_BYTES
+from crp_mcp.store.codec import CHUNK_BYTES, RAW, ZSTD
 from crp_mcp.store.payloads import PayloadReader
 from crp_mcp.store.schema import CHUNK_BITS
 
 from .findings import Findings
 
 _WHOSE = (
-    "SELECT e.scratch_id, p.id, p.raw_bytes, p.stored_bytes, p.chunk_bytes, length(p.data), c.name FROM entry e "
+    "SELECT e.scratch_id, p.id, p.raw_bytes, p.stored_bytes, p.chunk_bytes, length(p.data), p.codec, c.name "
+    "FROM entry e "
     "JOIN payload p ON p.id = e.payload_id LEFT JOIN conversation c ON c.id = e.conversation_id ORDER BY e.seq"
 )
 
@@ -29,10 +30,10 @@ class Payloads:
 
     def check(self, conversation: str | None, *, bytes_too: bool) -> None:
         """Every payload's chunks; with `bytes_too` what is in them."""
-        for name, key, size, stored, chunk, inside, session in self.db.execute(_WHOSE):
+        for name, key, size, stored, chunk, inside, codec, session in self.db.execute(_WHOSE):
             if conversation not in (None, session) or chunk != CHUNK_BYTES:
                 continue  # chunks of another size: said where the entry was looked at
-            what = self._chunks(key, size, stored, inside)
+            what = self._chunks(key, size, stored, None if inside is None else (codec, inside))
             if what is None and bytes_too:
                 what = self._bytes(key)
             if what is not None:
@@ -40,14 +41,19 @@ class Payloads:
         if conversation is None:
             self._orphans()
 
-    def _chunks(self, key: int, size: int, stored: int, inside: int | None) -> str | None:
+    def _chunks(self, key: int, size: int, stored: int, inside: tuple[int, int] | None) -> str | None:
         if not 0 < key < 1 << (62 - CHUNK_BITS):
             return "its payload has a number that no payload is given"
         first, past = key << CHUNK_BITS, (key + 1) << CHUNK_BITS
-        sql = "SELECT count(*), min(id), max(id), sum(length(data)) FROM chunk WHERE id >= ? AND id < ?"
-        count, low, high, held = self.db.execute(sql, (first, past)).fetchone()
-        if inside is not None:
-            good = count == 0 and inside == stored and size <= CHUNK_BYTES
+        sql = (
+            "SELECT count(*), min(id), max(id), sum(length(data)), min(codec), max(codec) FROM chunk "
+            "WHERE id >= ? AND id < ?"
+        )
+        count, low, high, held, *codecs = self.db.execute(sql, (first, past)).fetchone()
+        if not {*codecs, *(inside or ())[:1]} <= {RAW, ZSTD, None} or (inside and inside[0] is None):
+            good = False
+        elif inside is not None:
+            good = count == 0 and inside[1] == stored and size <= CHUNK_BYTES
         elif size <= 0:
             good = count == 0 and size == stored == 0
         else:
