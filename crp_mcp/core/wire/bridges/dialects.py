@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crp_mcp.core.wire.answers import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, dump
-from crp_mcp.core.wire.eras import HANDSHAKE_VERSIONS, MODERN, SERVER_INFO
+from crp_mcp.core.wire.eras import HANDSHAKE_VERSIONS
 from crp_mcp.core.wire.frame import Frame
 from crp_mcp.core.wire.scan import items
 
@@ -182,57 +182,3 @@ def code_of(answer: Frame) -> int | None:
         return int(raw) if raw is not None else None
     except ValueError:
         return None
-
-
-# -- results ---------------------------------------------------------------------------------------------------------
-
-
-def without_server_info(meta: bytes | None) -> bytes | None:
-    """`_meta` without the stamp that says whose result it is; None where nothing is left."""
-    found = object_members(meta)
-    if meta is None or SERVER_INFO not in found:
-        return meta
-    rest = {name: value for name, value in found.items() if name != SERVER_INFO}
-    return written(rest) if rest else None
-
-
-def with_server_info(meta: bytes | None, info: bytes) -> bytes:
-    """`_meta` with that stamp, unless there is one."""
-    return written({SERVER_INFO: info, **object_members(meta)})
-
-
-def initialize_result(
-    discovered: Mapping[str, bytes], client: Mapping[str, Any], wanted: str | None, name: str
-) -> bytes:
-    """An answer to `initialize` from one to `server/discover`."""
-    meta = discovered.get("_meta")
-    info = object_members(meta).get(SERVER_INFO) or discovered.get("serverInfo")
-    left_out = ("resultType", "supportedVersions", "ttlMs", "cacheScope", "_meta", "capabilities", "serverInfo")
-    result = {
-        "protocolVersion": dump(revision_for(wanted)),
-        "capabilities": server_capabilities(discovered.get("capabilities"), client),
-        "serverInfo": info or dump({"name": name, "version": "unknown"}),
-        **{member: value for member, value in discovered.items() if member not in left_out},
-    }
-    rest = without_server_info(meta)
-    return written({**result, "_meta": rest} if rest is not None else result)
-
-
-def discover_result(initialized: Mapping[str, bytes], client: Mapping[str, Any], ttl: int) -> bytes:
-    """An answer to `server/discover` from one to `initialize`."""
-    left_out = ("protocolVersion", "capabilities", "serverInfo", "_meta")
-    info = initialized.get("serverInfo")
-    meta = initialized.get("_meta")
-    result = {
-        "resultType": b'"complete"',
-        "supportedVersions": dump([MODERN]),
-        "capabilities": server_capabilities(initialized.get("capabilities"), client),
-        **{member: value for member, value in initialized.items() if member not in left_out},
-        "ttlMs": b"%d" % ttl,
-        "cacheScope": b'"private"',
-    }
-    if info is not None:
-        result["_meta"] = with_server_info(meta, info)
-    elif meta is not None:
-        result["_meta"] = meta
-    return written(result)

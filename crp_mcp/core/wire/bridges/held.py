@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -28,15 +29,16 @@ class Ask(Job):
     """A request of the host's, over all its rounds. While it is held, nobody waits for it: `outer` is None."""
 
     __slots__ = (
-        "answer", "capabilities", "deadline", "digest", "key", "level", "missing", "number", "questions", "replies",
+        "answer", "capabilities", "deadline", "given", "key", "level", "missing", "number", "questions", "replies",
         "round", "sent", "token",
     )  # fmt: skip
 
-    def __init__(self, outer: bytes | None, frame: Frame, number: int) -> None:
-        super().__init__(outer, frame)
+    def __init__(self, number: int, given: Frame, frame: Frame) -> None:
+        super().__init__(None, frame)
         self.number = number
+        self.given = given
+        """The request as the host sent it; `frame` is what goes to the server."""
         self.key = (self.method, text_of(frame.part("name")) or "")
-        self.digest = digest_of(frame)
         self.capabilities: dict[str, Any] = {}
         self.token: bytes | None = None
         """The host's progress token."""
@@ -69,15 +71,25 @@ class Ask(Job):
 
 
 def digest_of(frame: Frame) -> bytes:
-    """What makes two requests the same call: method, name or URI, arguments."""
+    """What makes two requests the same call: method, name or URI, arguments, however they are spelt."""
     parts = [(frame.method or "").encode(), frame.part("name") or b"", frame.part("uri") or b""]
-    parts.append(frame.part("arguments") or b"%d" % sum(end - start for start, end in _span(frame)))
+    arguments = frame.part("arguments")
+    if arguments is not None:
+        parts.append(_spelt(arguments))
+    elif "arguments" in frame.inner:
+        start, end = frame.inner["arguments"]
+        parts.append(b"%d" % (end - start))
+    else:
+        parts.append(b"")
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
-def _span(frame: Frame) -> list[tuple[int, int]]:
-    span = frame.inner.get("arguments")
-    return [span] if span else []
+def _spelt(arguments: bytes) -> bytes:
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return arguments
+    return json.dumps(value, sort_keys=True).encode() if value != {} else b""
 
 
 class Seal:
@@ -89,7 +101,7 @@ class Seal:
 
     def state(self, ask: Ask) -> str:
         """What brings the host back to this round of its call."""
-        return f"{_MARK}{ask.number}.{ask.round}.{self._mac(ask.number, ask.round, ask.digest)}"
+        return f"{_MARK}{ask.number}.{ask.round}.{self._mac(ask.number, ask.round, digest_of(ask.given))}"
 
     def number(self, state: str, frame: Frame) -> tuple[int, int] | None:
         """Call and round that a state names; None where we have not made it for this request."""

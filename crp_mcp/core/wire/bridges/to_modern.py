@@ -14,17 +14,14 @@ from crp_mcp.core.wire.answers import (
     METHOD_NOT_FOUND,
     Failure,
     dump,
-    with_member,
-    without_members,
 )
-from crp_mcp.core.wire.catalog import field_of
 from crp_mcp.core.wire.eras import CAPABILITIES, CLIENT_INFO, ENVELOPE_VERSION, LOG_LEVEL, MODERN, SUBSCRIPTION_ID
 from crp_mcp.core.wire.frame import Edit, Frame, text_of
-from crp_mcp.core.wire.scan import items
 
 from . import dialects
 from .base import Bridge, Job
 from .feed import Feed
+from .results import handshake_answer, handshake_error, initialize_result, plain_result
 from .rewrite import answer, edited, object_members, rewritten, written
 from .rounds import Rounds, Turn
 
@@ -101,7 +98,7 @@ class ToModern(Bridge):
             said = object_members(result) if isinstance(result, bytes) else {}
             if MODERN.encode() in said.get("supportedVersions", b""):
                 self.server = dialects.decoded(said.get("capabilities"))
-                greeting = dialects.initialize_result(said, self.client, wanted, self.link.name)
+                greeting = initialize_result(said, self.client, wanted, self.link.name)
                 self.deliver(answer(wire_id, greeting), at)
             elif "error" in found.top:
                 self.deliver(rewritten(found, ident=wire_id), at)
@@ -162,9 +159,9 @@ class ToModern(Bridge):
         if turn.outer is None:
             return
         if "error" in frame.top:
-            self._refused(turn, frame, now)
+            self.deliver(handshake_error(turn.method, frame, turn.outer), now)
         elif kind in (None, "complete"):
-            self.deliver(self._translated(turn, frame), now)
+            self.deliver(handshake_answer(turn.method, frame, turn.outer), now)
         elif turn.ours or self._knows(kind):
             self.deliver(rewritten(frame, ident=turn.outer), now)
         else:
@@ -185,48 +182,6 @@ class ToModern(Bridge):
             self._jobs.pop(turn.outer, None)
         self._rounds.finished(turn, now)
 
-    def _refused(self, turn: Turn, frame: Frame, now: float) -> None:
-        assert turn.outer is not None
-        code = dialects.code_of(frame)
-        fresh = dialects.handshake_code(turn.method, code) if code is not None else None
-        put = {"code": b"%d" % fresh} if fresh != code and fresh is not None else {}
-        self.deliver(rewritten(frame, put=put, ident=turn.outer), now)
-
-    def _translated(self, turn: Turn, frame: Frame) -> Frame:
-        put: dict[str, Any] = {}
-        drop = [*_STAMPS]
-        meta = frame.part("_meta")
-        rest = dialects.without_server_info(meta)
-        if rest is None:
-            drop.append("_meta")
-        elif rest != meta:
-            put["_meta"] = rest
-        if turn.method == "tools/call":
-            self._structured(frame, put, drop)
-        elif turn.method == "tools/list":
-            self._schemas(frame, put)
-        drop = [name for name in drop if name in frame.inner]
-        return rewritten(frame, put=put, drop=drop, ident=turn.outer, over=turn.method == "tools/call")
-
-    def _structured(self, frame: Frame, put: dict[str, Any], drop: list[str]) -> None:
-        """Before 2026-07-28 structured content is an object. Another value is there as text."""
-        value = frame.part("structuredContent")
-        if value is None or value[:1] == b"{":
-            return
-        drop.append("structuredContent")
-        if (frame.part("content") or b"[]").strip(b"[] \t\r\n") == b"":
-            put["content"] = b'[{"type":"text","text":%b}]' % dump(value.decode("utf-8", "replace"))
-
-    def _schemas(self, frame: Frame, put: dict[str, Any]) -> None:
-        """Before 2026-07-28 an output schema is that of an object; with another one, hosts refuse the whole list."""
-        raw = frame.part("tools")
-        if raw is None or raw[:1] != b"[" or b"outputSchema" not in raw:
-            return
-        tools = [raw[start:end] for start, end in items(raw)]
-        fresh = [without_members(tool, ("outputSchema",)) if _odd_schema(tool) else tool for tool in tools]
-        if fresh != tools:
-            put["tools"] = b"[%b]" % b",".join(fresh)
-
     def notified(self, frame: Frame, now: float) -> None:
         meta = frame.part("_meta")
         if meta is not None and SUBSCRIPTION_ID.encode() in meta:
@@ -239,12 +194,7 @@ class ToModern(Bridge):
         self.deliver(frame, now)
 
     def finished(self, result: bytes) -> bytes:
-        found = object_members(result)
-        rest = dialects.without_server_info(found.get("_meta"))
-        fresh = without_members(result, ("resultType", *(("_meta",) if rest is None else ())))
-        if rest is not None and rest != found.get("_meta"):
-            fresh = with_member(fresh, "_meta", rest)
-        return fresh
+        return plain_result(result)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -255,8 +205,3 @@ class ToModern(Bridge):
     def next_deadline(self) -> float | None:
         due = [self._rounds.next_deadline(), self._feed.next_deadline()]
         return min((at for at in due if at is not None), default=None)
-
-
-def _odd_schema(tool: bytes) -> bool:
-    schema = object_members(tool).get("outputSchema")
-    return schema is not None and field_of(schema, "type") != "object"
