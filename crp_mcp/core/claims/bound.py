@@ -21,6 +21,8 @@ def ordinal_rows(parse: Parse) -> list[Mention]:
     for chunk in parse.chunks:
         place = chunk.ordinal if chunk.ordinal else (-1 if chunk.low == "last" else None)
         following = parse.chunks[chunk.at + 1] if chunk.at + 1 < len(parse.chunks) else None
+        if chunk.ordinal and chunk.at and _ranks(parse.chunks[chunk.at - 1]) and _ranked(parse, chunk, out):
+            continue
         if (
             place is None
             or following is None
@@ -51,6 +53,11 @@ def ordinal_rows(parse: Parse) -> list[Mention]:
 
 
 _RANKS = frozenset(stem(w) for w in ("rank", "ranking", "place", "position", "pos", "finish", "standing"))
+
+
+def _ranks(chunk: Chunk) -> bool:
+    """Whether a verb says that a place follows (`ranked first`, `finished third`)."""
+    return chunk.words[-1].low in ("ranked", "ranks", "finished", "finishes", "placed", "came", "comes")
 
 
 def _ranked(parse: Parse, chunk: Chunk, out: list[Mention]) -> bool:

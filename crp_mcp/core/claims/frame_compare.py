@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from .dates import When, compare, days
+from .compared import judge_pair
 from .document import Column
-from .frame_aggregate import Held, order_values, ordered, show
+from .frame_aggregate import Held, order_values, ordered
 from .link import ColumnRef
 from .model import Distortion
-from .numbers import agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .rows import bears_out, quote
+from .rows import quote
 from .scene import Cond, Mention, Scene
-from .versions import Version
-
-_MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -105,7 +101,7 @@ def _in_column(
             used = left.chunks | right.chunks | selection.used | named
             name = quote(ref.column.name)
             sql = f"SELECT {name} FROM {{table}} WHERE {a.sql} OR {b.sql}"
-            yield from _judge(scene, op, ref.column, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
+            yield from judge_pair(scene, op, ref.column, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
 
 
 def _value(column: Column, rows: frozenset[int]) -> Held | None:
@@ -134,7 +130,7 @@ def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tu
         sql = f"SELECT {name}, COUNT(*) FROM {{table}} WHERE {a.sql} OR {b.sql} GROUP BY {name}"
         unique = x <= 1 and y <= 1
         cost = 0.15 + a.cost + b.cost + selection.cost + (1.0 if unique else 0.0) + (0.4 if numeric else 0.0)
-        yield from _judge(scene, op, a.column, x, y, used, sql, cost)
+        yield from judge_pair(scene, op, a.column, x, y, used, sql, cost)
 
 
 def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -153,7 +149,7 @@ def _between_columns(scene: Scene, op: Chunk) -> Iterator[Reading]:
             if x is not None and y is not None:
                 used = selection.used | {first[-1].at, second[0].at}
                 sql = f"SELECT {quote(a.column.name)}, {quote(b.column.name)} FROM {{table}}{selection.where}"
-                yield from _judge(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
+                yield from judge_pair(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
 
 
 def _by_place(scene: Scene, op: Chunk, first: Chunk, second: Chunk) -> Iterator[Reading]:
@@ -170,7 +166,7 @@ def _by_place(scene: Scene, op: Chunk, first: Chunk, second: Chunk) -> Iterator[
                 used = selection.used | mention.chunks | {first.at, second.at}
                 used |= {c.at for c in scene.chunks if c.is_content and c.at - 1 in (first.at, second.at)}
                 sql = f"SELECT SUM({here.sql}), SUM({there.sql}) FROM {{table}}{selection.where}"
-                yield from _judge(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
+                yield from judge_pair(scene, op, a.column, x, y, used, sql, 0.1 + selection.cost)
 
 
 def _listed(scene: Scene, op: Chunk) -> Iterator[Reading]:
@@ -221,129 +217,3 @@ def _same_counts(scene: Scene, op: Chunk, mention: Mention) -> Iterator[Reading]
         found = " and ".join(str(x) for x in sizes)
         holds = (sizes[0] == sizes[1]) != scene.negated
         yield Reading("same", holds, used, sql, found, "the same number", Distortion.NUMBER_CHANGED, cond.cost)
-
-
-def _factor(scene: Scene, op: Chunk) -> Chunk | None:
-    """`three times as many`: the three."""
-    for chunk in scene.chunks[max(0, op.at - 3) : op.at]:
-        if chunk.qty and chunk.at + 1 < len(scene.chunks) and scene.chunks[chunk.at + 1].low == "times":
-            return chunk
-    return None
-
-
-def _judge(
-    scene: Scene, op: Chunk, column: Column, x: Held, y: Held, used: frozenset[int], sql: str, cost: float
-) -> Iterator[Reading]:
-    """Whether x stands to y as the sentence says, with the difference where it gives one."""
-    spent = (
-        set(used)
-        | {op.at}
-        | {c.at for c in scene.parse.ops("than", "not")}
-        | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
-    )
-    found = f"{show(x)} and {show(y)}"
-    if isinstance(x, Version) and isinstance(y, Version):
-        yield from _judge_versions(scene, op, x, y, frozenset(spent), sql, cost)
-        return
-    if isinstance(x, When | Version) or isinstance(y, When | Version):
-        if isinstance(x, When) and isinstance(y, When):
-            yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
-        return
-    negated = scene.negated
-    gap = x - y
-    amount = _amount(scene, op)
-    holds: bool | None
-    if op.op == "twice":
-        holds = abs(x - 2 * y) <= 1e-9 if not scene.parse.ops("more") else x > 2 * y
-        spent |= {c.at for c in scene.parse.ops("more", "same")}
-    elif op.op == "same" and (factor := _factor(scene, op)) is not None and factor.qty:
-        ratio = x / y if y else 0.0
-        holds = agrees(factor.qty, round(ratio, 9))
-        spent.add(factor.at)
-    elif op.op == "same":
-        holds = abs(gap) <= 1e-9
-    elif op.op in ("more", "less"):
-        holds = gap > 1e-9 if op.op == "more" else gap < -1e-9
-        if amount is not None and amount.qty:
-            spent.add(amount.at)
-            fits = bears_out(column, amount.qty, round(abs(gap), 9))
-            holds = None if fits is None and holds else holds and bool(fits)
-    else:
-        return
-    distortion = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
-    yield Reading(
-        "compare",
-        None if holds is None else holds != negated,
-        frozenset(spent),
-        sql,
-        found,
-        scene.parse.text,
-        distortion,
-        cost,
-    )
-
-
-def _judge_versions(
-    scene: Scene, op: Chunk, x: Version, y: Version, used: frozenset[int], sql: str, cost: float
-) -> Iterator[Reading]:
-    """Versions part by part: newer and higher are one."""
-    a, b = x.key(), y.key()
-    older = op.op == "less" or op.words[-1].low == "older"
-    holds = a == b if op.op == "same" else a < b if older else a > b
-    if op.op in ("more", "less", "same"):
-        found = f"{show(x)} and {show(y)}"
-        kind = Distortion.MAGNITUDE_ALTERED
-        yield Reading("compare", holds != scene.negated, used, sql, found, scene.parse.text, kind, cost)
-
-
-def _amount(scene: Scene, op: Chunk) -> Chunk | None:
-    """The number that says by how much: right before the comparative, or after `by`."""
-    for chunk in scene.numbers:
-        if (
-            chunk.qty
-            and chunk.qty.compare == "eq"
-            and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by"))
-        ):
-            return chunk
-    return None
-
-
-def _judge_dates(
-    scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int], sql: str, found: str, cost: float
-) -> Iterator[Reading]:
-    order = compare(x, y)
-    if order is None:
-        return
-    later = op.op == "after" or op.words[-1].low in ("later", "newer", "recently", "recent")
-    younger = op.words[-1].low in ("younger",)
-    if op.op == "same":
-        period = next((c.low for c in scene.chunks[op.at + 1 : op.at + 3] if c.low in ("year", "month", "day")), "")
-        fields = {"year": ("year",), "month": ("year", "month")}.get(period, ())
-        holds: bool | None = all(getattr(x, f) == getattr(y, f) for f in fields) if fields else order == 0
-        used = used | {c.at for c in scene.chunks[op.at + 1 : op.at + 3] if c.low == period}
-    elif op.words[-1].low == "older":
-        holds = order < 0
-    else:
-        holds = order > 0 if later or younger else order < 0
-    amount = _amount(scene, op)
-    spent = set(used)
-    if amount and amount.qty:
-        unit = next((c for c in scene.chunks[amount.at + 1 : amount.at + 3] if c.words[0].stem in _MONTH_WORDS), None)
-        first, last = days(x), days(y)
-        if unit is None or first is None or last is None:
-            return
-        size = _MONTH_WORDS[unit.words[0].stem]
-        spent |= {amount.at, unit.at}
-        near = abs(abs(first - last) / size - amount.qty.value)
-        exact = near <= (0.02 if size == 1 else 0.12)
-        holds = False if not holds else True if exact else None if near < 0.6 else False
-    yield Reading(
-        "compare-dates",
-        None if holds is None else holds != scene.negated,
-        frozenset(spent),
-        sql,
-        found,
-        scene.parse.text,
-        Distortion.DATE_SHIFTED,
-        cost,
-    )

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
+from .counted import is_measured, is_own_name, is_row_noun, noun_of, whole_fits, whole_of
 from .document import Column
-from .lexicon import ROW_NOUNS
 from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk, names_column
@@ -15,7 +15,6 @@ from .reading import Reading
 from .rows import quote
 from .scene import Cond, Mention, Scene, Selection
 from .units import CURRENCIES
-from .words import word_list
 
 _NO = Quantity(0, "no", 0, 0)
 _BLOCK = frozenset(
@@ -41,9 +40,6 @@ _EXAMPLE = frozenset(
         "called",
         "named",
     )
-)
-_END_OF_NOUN = frozenset(
-    word_list("""in on at with for that to from by where have has had are is were was who which""")
 )
 
 
@@ -104,13 +100,13 @@ def _worded(scene: Scene) -> Iterator[Reading]:
 
 
 def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk]) -> Iterator[Reading]:
-    noun, doubt = _noun(scene, number)
-    if scene.table.kind == "list" and (noun is None or not _row_noun(scene, noun)):
+    noun, doubt = noun_of(scene, number)
+    if scene.table.kind == "list" and (noun is None or not is_row_noun(scene, noun)):
         return
     extra = {number.at} | {c.at for c in scene.chunks if c.op in ("sum", "only", "distinct", "both") and not c.columns}
     if noun is not None:
         extra.add(noun.at)
-    whole, used_whole = _whole(scene, number)
+    whole, used_whole = whole_of(scene, number)
     others = [o for o in others if o.at not in used_whole]
     one_of = _one_of(scene, number)
     extra |= used_whole | one_of
@@ -123,7 +119,7 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 rows = selection.rows
                 for cond in conds:
                     rows = rows & cond.rows
-                measured = noun is not None and bool(noun.columns) and _numeric(noun)
+                measured = noun is not None and bool(noun.columns) and is_measured(noun)
                 if (qty.value > 1 or measured) and any(_names_one(scene, c) for c in selection.conds):
                     continue
                 spent = selection.used | used | told | frozenset(extra)
@@ -163,7 +159,7 @@ def _distinct(column: Column, rows: frozenset[int]) -> int:
 def _judged(
     scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity, whole: Quantity | None
 ) -> Iterator[Reading]:
-    if whole is not None and not _whole_fits(scene, picked, whole):
+    if whole is not None and not whole_fits(scene, picked, whole):
         if not any(c.low in _SLICES for c in scene.chunks):
             yield _count(picked, "count-of", False, f"of {scene.table.rows}", whole.literal, 0.3)
         return
@@ -264,14 +260,9 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         )
     if apart and distinct:
         return
-    doubt = 0.3 if repeated and noun and not _row_noun(scene, noun) and _is_own_name(noun) else 0.0
+    doubt = 0.3 if repeated and noun and not is_row_noun(scene, noun) and is_own_name(noun) else 0.0
     holds = None if scene.table.partial and not picked.conds else agrees(qty, len(picked.rows))
     yield _count(picked, "count", holds, str(len(picked.rows)), qty.literal, doubt, _kind(qty, len(picked.rows)))
-
-
-def _is_own_name(noun: Chunk) -> bool:
-    """Whether a noun is the whole name of its column, or the thing an id column points at."""
-    return any(r.quality >= 0.9 or (r.column.is_number and not r.column.is_measure) for r in noun.columns)
 
 
 def _each_count(picked: Selection, listed: Cond, qty: Quantity) -> Reading:
@@ -297,59 +288,3 @@ def _count(
 
 def _kind(qty: Quantity, found: int) -> Distortion:
     return Distortion.NEGATION_FLIP if (qty.value == 0) != (found == 0) else Distortion.NUMBER_CHANGED
-
-
-def _noun(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
-    """The noun a count counts, and how doubtful it is that rows (or its column's values) are meant."""
-    for chunk in scene.chunks[number.at + 1 : number.at + 6]:
-        if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
-            continue
-        if chunk.columns and (chunk.at not in scene.bound or not chunk.values):
-            if not _numeric(chunk) or _row_noun(scene, chunk) or _numbered(chunk):
-                return chunk, 0.0
-            return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
-        if chunk.low in (",", ":", ";", "("):
-            return None, 0.1 if chunk.at > number.at + 1 else 0.6
-        if chunk.qty or (chunk.is_exact and chunk.text[:1].isupper()):
-            continue
-        if chunk.values:
-            return chunk, 0.0
-        if not chunk.is_plain or chunk.low in ("of", "the", "out", "other", "a", "an", "such", "so", "far", "-"):
-            continue
-        if _row_noun(scene, chunk):
-            return chunk, 0.0
-        following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
-        if chunk.is_content and not (following and (following.columns or following.values or following.is_content)):
-            return chunk, 0.2
-        if chunk.low in _END_OF_NOUN:
-            return None, 0.1
-    return None, 0.3
-
-
-def _numbered(chunk: Chunk) -> bool:
-    """Whether the noun is a column whose numbers name the rows (`round` 1, 2, 3)."""
-    return any(r.column.is_serial for r in chunk.columns)
-
-
-def _numeric(chunk: Chunk) -> bool:
-    return all(r.column.is_measure for r in chunk.columns)
-
-
-def _row_noun(scene: Scene, chunk: Chunk) -> bool:
-    return any(w.stem in ROW_NOUNS or w.stem in scene.table.nouns or w.stem in scene.parse.context for w in chunk.words)
-
-
-def _whole(scene: Scene, number: Chunk) -> tuple[Quantity | None, set[int]]:
-    """`N of M`, `N out of M`, `N of the M`: the second number."""
-    after = scene.chunks[number.at + 1 : number.at + 8]
-    for i, chunk in enumerate(after):
-        if chunk.qty and not chunk.when and any(c.low == "of" for c in after[:i]):
-            return chunk.qty, {chunk.at}
-        if chunk.values or chunk.columns or (chunk.is_plain and chunk.low in _END_OF_NOUN):
-            break
-    return None, set()
-
-
-def _whole_fits(scene: Scene, selection: Selection, whole: Quantity) -> bool:
-    sizes = {len(scene.body), scene.table.total or -1, *(len(scene.body & c.rows) for c in selection.conds)}
-    return any(agrees(whole, size) for size in sizes)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from .document import Document, Table
+from .document import Document
 from .lexicon import ROW_NOUNS
-from .model import Distortion, Outcome
-from .numbers import Quantity, agrees
+from .model import Distortion
+from .numbers import agrees
 from .presence import presence
 from .quantities import find_quantities
 from .testruns import NO_FAILURE, Answer, answer_of, test_answer
+from .totals import RETURNED, decide
 from .words import stems
 
 _STATUS = re.compile(
@@ -59,19 +60,7 @@ _PARTIAL = re.compile(
     r"more (?:results |rows |pages )?(?:are |is )?available|has more|limited to)\b",
     re.IGNORECASE,
 )
-_COMPLETE = re.compile(
-    r"\b(?:not truncated|complete result|in full|all of them|nothing (?:was )?(?:left out|truncated))\b", re.IGNORECASE
-)
-_RETURNED = re.compile(
-    r"\b(?:return(?:ed|s)?|in (?:this|the) (?:response|result|output|page)|shown|showing|"
-    r"displayed|gave back|listed here|fetched|retrieved|came back|output has)\b",
-    re.IGNORECASE,
-)
-_TOTAL = re.compile(
-    r"\b(?:in total|total(?:s|ing|ed)?|match(?:es|ed|ing)?|overall|altogether|exist|across all|all)\b", re.IGNORECASE
-)
 _ROWS = r"(?:rows?|records?|results?|items?|entries|matches|hits|lines|objects?|documents?)"
-_GENERIC_COUNT = re.compile(rf"\b{_ROWS}\b", re.IGNORECASE)
 
 
 def answers(text: str, document: Document) -> list[Answer]:
@@ -217,7 +206,7 @@ def _columns(text: str, document: Document) -> Answer | None:
             if not holds and agrees(qty, table.rows):
                 return None
             sure = table.kind == "rows" or bool(holds)
-            return _decide(holds, "number of columns", str(len(table.columns)), qty) if sure else None
+            return decide(holds, "number of columns", str(len(table.columns)), qty) if sure else None
     return None
 
 
@@ -230,7 +219,7 @@ def _over_empty(text: str, document: Document) -> Answer | None:
         return None
     named = {w for t in document.tables for w in t.nouns}
     counted = stems(text[counts[0].end :])[:3]
-    if set(counted) & named or (set(counted) & ROW_NOUNS and _RETURNED.search(text)):
+    if set(counted) & named or (set(counted) & ROW_NOUNS and RETURNED.search(text)):
         return answer_of(False, "SELECT COUNT(*) FROM {table}", "0", counts[0].literal, Distortion.NEGATION_FLIP)
     return None
 
@@ -245,60 +234,3 @@ def _partial(text: str, document: Document) -> Answer | None:
     negated = bool(re.search(r"\bnot truncated\b", text, re.IGNORECASE))
     found = "what the result says of its completeness"
     return answer_of(not negated, found, "truncated", "truncated", Distortion.CONTEXT_STRIPPED)
-
-
-def count_answer(text: str, document: Document) -> Answer | None:
-    """A count of the whole result: total, returned and shown are different numbers."""
-    table = document.main
-    quantities = [q for q in find_quantities(text) if isinstance(q.value, int) and q.unit == ""]
-    total = None if table is None else table.total if table.total is not None else document.total
-    if (
-        len(quantities) == 2
-        and table is not None
-        and total is not None
-        and " of " in text[quantities[0].end : quantities[1].start + 1]
-    ):
-        if agrees(quantities[0], table.rows) and agrees(quantities[1], total):
-            return answer_of(
-                True, "SELECT COUNT(*) FROM {table}", f"{table.rows} of {total}", quantities[0].literal, None
-            )
-        return None
-    if len(quantities) != 1 or table is None or document.is_error:
-        return None
-    return _count(text, document, table, quantities[0])
-
-
-def _count(text: str, document: Document, table: Table, qty: Quantity) -> Answer | None:
-    rows, total = table.rows, table.total if table.total is not None else document.total
-    returned, totals = bool(_RETURNED.search(text)), bool(_TOTAL.search(text))
-    here = agrees(qty, rows)
-    all_of = agrees(qty, total) if total is not None else None
-    sql = "SELECT COUNT(*) FROM {table}"
-    if total is not None and total != rows:
-        if returned and not totals:
-            return _decide(here, sql, str(rows), qty)
-        if totals and not returned:
-            return _decide(all_of, "total stated by the result", str(total), qty)
-        if here or all_of:
-            return answer_of(True, sql, str(rows if here else total), qty.literal, None)
-        return _decide(
-            False if here is False and all_of is False else None, sql, f"{rows} returned, {total} in all", qty
-        )
-    if document.partial and not returned:
-        if here is not True and rows < qty.value:
-            return None
-        return Answer(
-            Outcome.UNVERIFIABLE,
-            sql,
-            f"{rows} returned, truncated",
-            qty.literal,
-            None,
-            "the result is truncated: how many there are in all is not in it",
-        )
-    return _decide(here, sql, str(rows), qty)
-
-
-def _decide(holds: bool | None, computed: str, found: str, qty: Quantity) -> Answer | None:
-    if holds is None:
-        return None
-    return answer_of(holds, computed, found, qty.literal, Distortion.NUMBER_CHANGED)

@@ -10,10 +10,11 @@ from .document import Document, Table
 from .judge import judge, scored
 from .model import Distortion, Outcome
 from .numbers import Number, agrees
-from .outcome import answers, count_answer
+from .outcome import answers
 from .quantities import find_quantities
 from .split import asides, clauses, in_order, states_nothing
 from .testruns import Answer
+from .totals import count_answer
 from .words import rejoin, stems
 
 MAX_TABLES = 12

@@ -1,0 +1,144 @@
+"""Whether two values found stand to each other as a clause says: more, twice, as many, N more, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .dates import When, compare, days
+from .document import Column
+from .frame_aggregate import Held, show
+from .model import Distortion
+from .numbers import agrees
+from .parse import Chunk
+from .reading import Reading
+from .rows import bears_out
+from .scene import Scene
+from .versions import Version
+
+_MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
+
+
+def _factor(scene: Scene, op: Chunk) -> Chunk | None:
+    """`three times as many`: the three."""
+    for chunk in scene.chunks[max(0, op.at - 3) : op.at]:
+        if chunk.qty and chunk.at + 1 < len(scene.chunks) and scene.chunks[chunk.at + 1].low == "times":
+            return chunk
+    return None
+
+
+def judge_pair(
+    scene: Scene, op: Chunk, column: Column, x: Held, y: Held, used: frozenset[int], sql: str, cost: float
+) -> Iterator[Reading]:
+    """Whether x stands to y as the sentence says, with the difference where it gives one."""
+    spent = (
+        set(used)
+        | {op.at}
+        | {c.at for c in scene.parse.ops("than", "not")}
+        | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
+    )
+    found = f"{show(x)} and {show(y)}"
+    if isinstance(x, Version) and isinstance(y, Version):
+        yield from _judge_versions(scene, op, x, y, frozenset(spent), sql, cost)
+        return
+    if isinstance(x, When | Version) or isinstance(y, When | Version):
+        if isinstance(x, When) and isinstance(y, When):
+            yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
+        return
+    negated = scene.negated
+    gap = x - y
+    amount = _amount(scene, op)
+    holds: bool | None
+    if op.op == "twice":
+        holds = abs(x - 2 * y) <= 1e-9 if not scene.parse.ops("more") else x > 2 * y
+        spent |= {c.at for c in scene.parse.ops("more", "same")}
+    elif op.op == "same" and (factor := _factor(scene, op)) is not None and factor.qty:
+        ratio = x / y if y else 0.0
+        holds = agrees(factor.qty, round(ratio, 9))
+        spent.add(factor.at)
+    elif op.op == "same":
+        holds = abs(gap) <= 1e-9
+    elif op.op in ("more", "less"):
+        holds = gap > 1e-9 if op.op == "more" else gap < -1e-9
+        if amount is not None and amount.qty:
+            spent.add(amount.at)
+            fits = bears_out(column, amount.qty, round(abs(gap), 9))
+            holds = None if fits is None and holds else holds and bool(fits)
+    else:
+        return
+    distortion = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
+    yield Reading(
+        "compare",
+        None if holds is None else holds != negated,
+        frozenset(spent),
+        sql,
+        found,
+        scene.parse.text,
+        distortion,
+        cost,
+    )
+
+
+def _judge_versions(
+    scene: Scene, op: Chunk, x: Version, y: Version, used: frozenset[int], sql: str, cost: float
+) -> Iterator[Reading]:
+    """Versions part by part: newer and higher are one."""
+    a, b = x.key(), y.key()
+    older = op.op == "less" or op.words[-1].low == "older"
+    holds = a == b if op.op == "same" else a < b if older else a > b
+    if op.op in ("more", "less", "same"):
+        found = f"{show(x)} and {show(y)}"
+        kind = Distortion.MAGNITUDE_ALTERED
+        yield Reading("compare", holds != scene.negated, used, sql, found, scene.parse.text, kind, cost)
+
+
+def _amount(scene: Scene, op: Chunk) -> Chunk | None:
+    """The number that says by how much: right before the comparative, or after `by`."""
+    for chunk in scene.numbers:
+        if (
+            chunk.qty
+            and chunk.qty.compare == "eq"
+            and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by"))
+        ):
+            return chunk
+    return None
+
+
+def _judge_dates(
+    scene: Scene, op: Chunk, x: When, y: When, used: frozenset[int], sql: str, found: str, cost: float
+) -> Iterator[Reading]:
+    order = compare(x, y)
+    if order is None:
+        return
+    later = op.op == "after" or op.words[-1].low in ("later", "newer", "recently", "recent")
+    younger = op.words[-1].low in ("younger",)
+    if op.op == "same":
+        period = next((c.low for c in scene.chunks[op.at + 1 : op.at + 3] if c.low in ("year", "month", "day")), "")
+        fields = {"year": ("year",), "month": ("year", "month")}.get(period, ())
+        holds: bool | None = all(getattr(x, f) == getattr(y, f) for f in fields) if fields else order == 0
+        used = used | {c.at for c in scene.chunks[op.at + 1 : op.at + 3] if c.low == period}
+    elif op.words[-1].low == "older":
+        holds = order < 0
+    else:
+        holds = order > 0 if later or younger else order < 0
+    amount = _amount(scene, op)
+    spent = set(used)
+    if amount and amount.qty:
+        unit = next((c for c in scene.chunks[amount.at + 1 : amount.at + 3] if c.words[0].stem in _MONTH_WORDS), None)
+        first, last = days(x), days(y)
+        if unit is None or first is None or last is None:
+            return
+        size = _MONTH_WORDS[unit.words[0].stem]
+        spent |= {amount.at, unit.at}
+        near = abs(abs(first - last) / size - amount.qty.value)
+        exact = near <= (0.02 if size == 1 else 0.12)
+        holds = False if not holds else True if exact else None if near < 0.6 else False
+    yield Reading(
+        "compare-dates",
+        None if holds is None else holds != scene.negated,
+        frozenset(spent),
+        sql,
+        found,
+        scene.parse.text,
+        Distortion.DATE_SHIFTED,
+        cost,
+    )

@@ -1,0 +1,74 @@
+"""What the number of a clause counts: its noun, and the whole that it may be a part of (`N of M`)."""
+
+from __future__ import annotations
+
+from .lexicon import ROW_NOUNS
+from .numbers import Quantity, agrees
+from .parse import Chunk
+from .scene import Scene, Selection
+from .words import word_list
+
+_END_OF_NOUN = frozenset(
+    word_list("""in on at with for that to from by where have has had are is were was who which""")
+)
+
+
+def is_own_name(noun: Chunk) -> bool:
+    """Whether a noun is the whole name of its column, or the thing an id column points at."""
+    return any(r.quality >= 0.9 or (r.column.is_number and not r.column.is_measure) for r in noun.columns)
+
+
+def noun_of(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
+    """The noun a count counts, and how doubtful it is that rows (or its column's values) are meant."""
+    for chunk in scene.chunks[number.at + 1 : number.at + 6]:
+        if chunk.op in ("sum", "only", "distinct") and not chunk.columns:
+            continue
+        if chunk.columns and (chunk.at not in scene.bound or not chunk.values):
+            if not is_measured(chunk) or is_row_noun(scene, chunk) or _numbered(chunk):
+                return chunk, 0.0
+            return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
+        if chunk.low in (",", ":", ";", "("):
+            return None, 0.1 if chunk.at > number.at + 1 else 0.6
+        if chunk.qty or (chunk.is_exact and chunk.text[:1].isupper()):
+            continue
+        if chunk.values:
+            return chunk, 0.0
+        if not chunk.is_plain or chunk.low in ("of", "the", "out", "other", "a", "an", "such", "so", "far", "-"):
+            continue
+        if is_row_noun(scene, chunk):
+            return chunk, 0.0
+        following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+        if chunk.is_content and not (following and (following.columns or following.values or following.is_content)):
+            return chunk, 0.2
+        if chunk.low in _END_OF_NOUN:
+            return None, 0.1
+    return None, 0.3
+
+
+def _numbered(chunk: Chunk) -> bool:
+    """Whether the noun is a column whose numbers name the rows (`round` 1, 2, 3)."""
+    return any(r.column.is_serial for r in chunk.columns)
+
+
+def is_measured(chunk: Chunk) -> bool:
+    return all(r.column.is_measure for r in chunk.columns)
+
+
+def is_row_noun(scene: Scene, chunk: Chunk) -> bool:
+    return any(w.stem in ROW_NOUNS or w.stem in scene.table.nouns or w.stem in scene.parse.context for w in chunk.words)
+
+
+def whole_of(scene: Scene, number: Chunk) -> tuple[Quantity | None, set[int]]:
+    """`N of M`, `N out of M`, `N of the M`: the second number."""
+    after = scene.chunks[number.at + 1 : number.at + 8]
+    for i, chunk in enumerate(after):
+        if chunk.qty and not chunk.when and any(c.low == "of" for c in after[:i]):
+            return chunk.qty, {chunk.at}
+        if chunk.values or chunk.columns or (chunk.is_plain and chunk.low in _END_OF_NOUN):
+            break
+    return None, set()
+
+
+def whole_fits(scene: Scene, selection: Selection, whole: Quantity) -> bool:
+    sizes = {len(scene.body), scene.table.total or -1, *(len(scene.body & c.rows) for c in selection.conds)}
+    return any(agrees(whole, size) for size in sizes)
