@@ -14,7 +14,7 @@ from .fuse import Found
 
 Nodes = Callable[[str], Node | None]
 KEYED_MOST = 100
-"""Nodes whose content is part of the digest; of the others their place and relevance are."""
+"""Nodes that are part of the digest, as many as one answer looks at."""
 
 
 def key_of(node: Node) -> str:
@@ -45,9 +45,6 @@ def _stands_in(parent: str | None, whole: set[str], corpus: Corpus) -> bool:
 
 
 def digest_of(found: Sequence[tuple[Found, About]], nodes: Nodes) -> str:
-    """A digest of what was found: which nodes, how relevant, and what those in front hold."""
-    said: list[list[object]] = [[one.uri, one.relevance] for one, _ in found]
-    for row in said[:KEYED_MOST]:
-        node = nodes(str(row[0]))
-        row.append(key_of(node) if node is not None else None)
+    """A digest of what was found first, and what it holds. Scores change with any edit anywhere: no part of it."""
+    said = [[one.uri, key_of(node) if (node := nodes(one.uri)) is not None else None] for one, _ in found[:KEYED_MOST]]
     return hashlib.sha256(orjson.dumps(said)).hexdigest()
