@@ -11,6 +11,7 @@ from typing import Any
 
 from crp_mcp.core.freshness import Use, is_current, plan_use
 from crp_mcp.core.model import DAY, Entry, Persistence, Scope, ToolPolicy, Turn
+from crp_mcp.core.nameless import nothing_stored
 from crp_mcp.core.references import Candidate, Resolution, candidate_of, resolve, resolve_phrase
 from crp_mcp.core.safety import SafetyPolicy
 from crp_mcp.core.shape import shape_from_json
@@ -99,9 +100,11 @@ class Using:
         except NotFound:
             if number_of(reference) is not None:
                 raise
-            found = resolve_phrase(reference, self.candidates(scope))
+            earlier = self.candidates(scope)
+            found = resolve_phrase(reference, earlier)
         if found.id is None:
-            raise NotFound(f"{reference!r} refers to nothing stored: {found.why}; `scratch_list` shows what there is")
+            why = found.why if earlier else nothing_stored(scope.conversation)
+            raise NotFound(f"{reference!r} refers to nothing stored: {why}; `scratch_list` shows what there is")
         return self.reader.entry(scope, found.id), _resolved(reference, found)
 
     def candidates(self, scope: Scope) -> list[Candidate]:

@@ -16,7 +16,7 @@ from .headers import VERSION, Fault, envelope_fault, param_fault, unsupported
 from .outgoing import Outgoing
 from .request import Refusal, Request, accepts
 from .respond import Way, respond
-from .site import nameless
+from .site import nobodys
 from .stream import Ended, Reader
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Modern:
             known.touch()
             return known
         self._make_room(principal.tenant)
-        lease = self._site.lease(self._site.tenant(principal.tenant), (lambda: named) if named else nameless, handed_on)
+        lease = self._site.lease(self._site.tenant(principal.tenant), (lambda: named) if named else nobodys, handed_on)
         channel = self._channels[key] = Channel(lease, self._site.clock)
         channel.hub.start()
         return channel

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from crp_mcp.core.nameless import nameless
 from crp_mcp.core.wire.frame import Piece
 from crp_mcp.errors import CaptureFailed, CrpError, NotFound, Refused
 from crp_mcp.mcp.hub import Hub
@@ -167,7 +168,7 @@ class Site:
 
     async def receipt(self, tenant: str, digest: str) -> bytes:
         """A receipt of a tenant's as it was signed. Raises Refusal."""
-        relay = self.tenant(tenant).relay(nameless)
+        relay = self.tenant(tenant).relay(nobodys)
         try:
             found = await relay.read_resource(f"receipt://{digest}", {}, False)
         except NotFound:
@@ -207,6 +208,6 @@ class Lease:
         self.tenant.let_go()
 
 
-def nameless() -> str:
-    """A conversation that nothing else belongs to: what is named only by reference is not found from there."""
-    return "http_" + secrets.token_hex(12)
+def nobodys() -> str:
+    """A conversation for requests that name none: what is named only by reference is not found from there."""
+    return nameless(secrets.token_bytes(12))

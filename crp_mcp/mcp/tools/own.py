@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crp_mcp.core.ages import age_text, iso_duration, iso_time, size_text
 from crp_mcp.core.freshness import Use, is_current, needed
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
+from crp_mcp.core.nameless import nothing_stored
 from crp_mcp.core.shape import shape_to_json
 from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused, Rejected
 from crp_mcp.proof.wire import MEDIA_TYPE
@@ -280,9 +281,8 @@ class OwnTools:
         filters = Filters(kind=kind_of(kind), tool=tool, pinned=pinned, stream_id=stream)
         page = self.reader.store.list(scope, filters=filters, cursor=cursor, limit=limit)
         if not page.entries:
-            return answer(
-                "no stored results match" if tool or kind or stream or pinned is not None else "nothing is stored yet"
-            )
+            filtered = tool or kind or stream or pinned is not None
+            return answer("no stored results match" if filtered else nothing_stored(scope.conversation))
         seen = self.reader.visible(scope, page.entries)
         lines = "\n".join(
             self.list_line(entry)
