@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -53,7 +54,7 @@ def serve_http(
 
 async def _serve(
     host: str,
-    listener: object,
+    listener: socket.socket,
     specs: Sequence[ServerSpec],
     settings: Settings,
     config: HttpConfig,
@@ -81,13 +82,7 @@ async def _serve(
         metadata=getattr(authenticator, "metadata", None),
     )
     try:
-        return await run_server(
-            app,
-            listener,  # type: ignore[arg-type]
-            connections=limits.connections,
-            header_bytes=limits.header_bytes,
-            drain=limits.drain,
-        )
+        return await run_server(app, listener, limits)
     finally:
         reaper.close()
 

@@ -83,7 +83,10 @@ class Tenants:
         if known is None:
             if len(self._open) >= self._most:
                 self._make_room()
-            known = self._open[name] = Tenant(name, self.settings_of(name), tools=self._tools)
+            settings = self.settings_of(name)
+            for folder in (settings.folder.parent, settings.folder) if not self._alone else ():
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            known = self._open[name] = Tenant(name, settings, tools=self._tools)
         known.used_at = asyncio.get_running_loop().time()
         return known
 

@@ -37,6 +37,12 @@ class Limits:
     """Seconds after which a session that nobody uses is closed."""
     upstream_idle: int = 600
     """The same for the servers behind clients that have no session."""
+    header_seconds: int = 15
+    """A connection must have sent the headers of its request within this time."""
+    body_seconds: int = 30
+    """A body must go on within this time, and be complete within four times as much."""
+    stall_seconds: int = 60
+    """A client that takes nothing of its answer for so long is cut off."""
     drain: int = 20
     """Seconds that running requests get when the process is told to end."""
 

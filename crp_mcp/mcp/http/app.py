@@ -102,7 +102,7 @@ class App:
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             return
-        request = Request(scope, receive, send)
+        request = Request(scope, receive, send, self._site.limits)
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._active += 1
@@ -128,7 +128,8 @@ class App:
 
     def _note(self, request: Request, seconds: float) -> None:
         method = request.method if request.method in ("GET", "POST", "DELETE", "OPTIONS", "HEAD") else "other"
-        self._site.metrics.done(method, request.status, seconds, request.sent)
+        lasting = request.method != "POST" or request.rpc == LISTEN
+        self._site.metrics.done(method, request.status, None if lasting else seconds, request.sent)
         log(
             "info",
             "http",
@@ -144,6 +145,10 @@ class App:
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, request: Request) -> None:
+        size = sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
+        if size > self._site.limits.header_bytes:
+            text = f"The headers are longer than the {self._site.limits.header_bytes} bytes that are taken here."
+            raise Refusal(431, text, headers={"connection": "close"})
         host = request.headers.get("host")
         if not self._names.host(host) or len(request.all("host")) > 1:
             raise Refusal(421, "This host name is not served here; see `crp.http.hosts` in the configuration.")
@@ -216,7 +221,7 @@ class App:
         if not is_json(request):
             raise Refusal(415, "The body must be application/json.")
         with self._admission.slot(principal.tenant) as slot:
-            body = await request.body(self._site.limits.body_bytes)
+            body = await request.body()
             self._site.metrics.received += len(body)
             frame = _frame(body, request.all(POLICY))
             request.rpc = frame.method if frame.method in KNOWN else "other" if frame.method else "answer"

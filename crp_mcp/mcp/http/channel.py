@@ -186,9 +186,10 @@ class Channel:
         self.used_at = self._clock()
 
     def end_streams(self) -> None:
-        """End all responses."""
+        """End all responses that would go on."""
         for stream in [*(one.stream for one in self._exchanges.values()), *self.streams.values()]:
-            stream.close()
+            if not stream.over:
+                stream.close()
 
     async def stop(self) -> None:
         """End the servers; whoever still waits is told."""

@@ -25,10 +25,12 @@ class Metrics:
         self._seconds = [0] * (len(BUCKETS) + 1)
         self._total = 0.0
 
-    def done(self, method: str, status: int, seconds: float, sent: int) -> None:
-        """A request is over."""
+    def done(self, method: str, status: int, seconds: float | None, sent: int) -> None:
+        """A request is over; `seconds` None where it may last as long as the client likes."""
         self.requests[method, status] += 1
         self.sent += sent
+        if seconds is None:
+            return
         self._total += seconds
         index = next((at for at, bound in enumerate(BUCKETS) if seconds <= bound), len(BUCKETS))
         self._seconds[index] += 1
@@ -52,7 +54,7 @@ class Metrics:
 
     def _histogram(self) -> list[str]:
         name = "http_request_seconds"
-        lines, count = _head(name, "histogram", "Time until a request was answered in full"), 0
+        lines, count = _head(name, "histogram", "Time until a POST was answered in full"), 0
         for bound, here in zip((*BUCKETS, None), self._seconds, strict=True):
             count += here
             lines.append(f'crp_mcp_{name}_bucket{{le="{"+Inf" if bound is None else bound}"}} {count}')

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crp_mcp.core.wire.answers import INVALID_REQUEST, Failure, error_line
 
 from .stream import Gone
 
-BODY_SECONDS = 30.0
-"""A body must go on within this time, and be complete within four times as much."""
-STALL_SECONDS = 60.0
-"""A client that takes nothing for so long is cut off."""
+if TYPE_CHECKING:
+    from crp_mcp.config.http import Limits
+
 JSON = "application/json"
 EVENTS = "text/event-stream"
 Headers = Sequence[tuple[str, str]]
@@ -41,7 +40,8 @@ class Refusal(Exception):
 class Request:
     """See the module's first line. Header names are in lower case."""
 
-    def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+    def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any, limits: Limits) -> None:
+        self._limits = limits
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.query: str = scope.get("query_string", b"").decode("latin-1")
@@ -67,8 +67,9 @@ class Request:
 
     # -- the body ------------------------------------------------------------------------------------------------
 
-    async def body(self, limit: int) -> bytes:
+    async def body(self) -> bytes:
         """The whole body. Raises Refusal for one that is too long, too slow or packed, Gone if the client leaves."""
+        limit, patience = self._limits.body_bytes, self._limits.body_seconds
         length = self.headers.get("content-length", "")
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise Refusal(415, "The body must not be compressed.")
@@ -77,9 +78,9 @@ class Request:
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(4 * BODY_SECONDS):
+            async with asyncio.timeout(4 * patience):
                 while True:
-                    async with asyncio.timeout(BODY_SECONDS):
+                    async with asyncio.timeout(patience):
                         message = await self._receive()
                     if message["type"] != "http.request":
                         raise Gone
@@ -115,7 +116,7 @@ class Request:
 
     async def _put(self, message: dict[str, Any]) -> None:
         try:
-            async with asyncio.timeout(STALL_SECONDS):
+            async with asyncio.timeout(self._limits.stall_seconds):
                 await self._send(message)
         except TimeoutError:
             raise Gone from None

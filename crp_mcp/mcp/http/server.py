@@ -18,23 +18,23 @@ from crp_mcp.log import log
 from crp_mcp.mcp.front import ENDING_SIGNALS
 
 if TYPE_CHECKING:
+    from crp_mcp.config.http import Limits
+
     from .app import App
 
-HEADER_SECONDS = 15.0
-"""A connection must have sent the headers of a request within this time."""
 KEEP_ALIVE_SECONDS = 60
 
 
 class Protocol(H11Protocol):
     """HTTP/1.1 for clients that dawdle: headers must come in time, and connections are counted."""
 
-    most = 2000
+    limits: Limits
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
-        if len(self.connections) > self.most:
-            log("warning", "too_many_connections", most=self.most)
+        self._late = self.loop.call_later(self.limits.header_seconds, self._too_late)
+        if len(self.connections) > self.limits.connections:
+            log("warning", "too_many_connections", most=self.limits.connections)
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -48,7 +48,7 @@ class Protocol(H11Protocol):
             self._late.cancel()
         elif self._waits() and self._late.cancelled():
             # The first bytes of a request: the rest of its headers must follow soon.
-            self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
+            self._late = self.loop.call_later(self.limits.header_seconds, self._too_late)
 
     def _too_late(self) -> None:
         if not self.transport.is_closing() and self._waits():
@@ -85,11 +85,11 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def run_server(app: App, listener: socket.socket, *, connections: int, header_bytes: int, drain: float) -> int:
+async def run_server(app: App, listener: socket.socket, limits: Limits) -> int:
     """Serve until a signal comes; the exit code of the process. A second signal ends it at once."""
     logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())
     logging.getLogger("uvicorn.error").propagate = False
-    protocol = type("Bounded", (Protocol,), {"most": connections})
+    protocol = type("Bounded", (Protocol,), {"limits": limits})
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -101,7 +101,7 @@ async def run_server(app: App, listener: socket.socket, *, connections: int, hea
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=header_bytes,
+        h11_max_incomplete_event_size=limits.header_bytes,
     )
     server = Server(config)
     told: asyncio.Queue[int] = asyncio.Queue()
@@ -112,10 +112,10 @@ async def run_server(app: App, listener: socket.socket, *, connections: int, hea
     number = await told.get()
     log("info", "ending", signal=signal.Signals(number).name)
     again = asyncio.ensure_future(told.get())
-    draining = asyncio.ensure_future(app.drain(drain))
+    draining = asyncio.ensure_future(app.drain(limits.drain))
     await asyncio.wait((again, draining), return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
     await app.close()
+    server.should_exit = True
     await serving
     again.cancel()
     draining.cancel()

@@ -1,0 +1,186 @@
+"""Clients that mean harm, or know no better: none holds up another, and nothing they send ends the process."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.http.support import DEADLINE, Front, config, fixture, headers_of, initialize, modern_request
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory):
+    """A front that loses patience soon."""
+    folder = tmp_path_factory.mktemp("strict")
+    limits = {"header_seconds": 1, "body_seconds": 1, "stall_seconds": 1, "connections": 50}
+    with Front(folder / "store", "--config", config(folder, {"fixture": fixture()}, {"limits": limits})) as one:
+        yield one
+
+
+def connect(front: Front) -> socket.socket:
+    host, _, port = front.base.removeprefix("http://").rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=DEADLINE)
+
+
+def is_alive(front: Front) -> bool:
+    return front.modern("tools/call", {"name": "echo", "arguments": {"text": "x"}}).status_code == 200
+
+
+@pytest.mark.parametrize("start", [b"", b"P", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-A: "])
+def test_headers_that_never_end_are_cut_off(strict: Front, start: bytes) -> None:
+    """The connection is closed, while others are served."""
+    with connect(strict) as slow:
+        slow.sendall(start)
+        assert is_alive(strict)
+        assert slow.recv(1000) == b""
+
+
+def test_a_second_request_that_never_ends_is_cut_off_too(strict: Front) -> None:
+    """Also on a connection that has been served before."""
+    with connect(strict) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in slow.recv(1000)
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        while slow.recv(1000):
+            pass
+
+
+def test_a_body_that_never_ends_is_408(strict: Front) -> None:
+    """And the connection is closed."""
+    with connect(strict) as slow:
+        head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers_of({}).items())
+        slow.sendall(head.encode() + b'\r\n{"jsonrpc"')
+        assert is_alive(strict)
+        assert b"408" in slow.recv(1000)
+
+
+def test_a_client_that_reads_nothing_is_cut_off(strict: Front) -> None:
+    """Its call is cancelled, and what waits for it is let go."""
+    message, headers = modern_request(
+        "tools/call", {"name": "sized", "arguments": {"bytes": 30_000_000}}, meta={"dev.crp/raw": True}
+    )
+    body = json.dumps(message).encode()
+    with connect(strict) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers_of(headers).items())
+        deaf.sendall(head.encode() + b"\r\n" + body)
+        record = strict.wait_log("http", rpc="tools/call", path="/mcp")
+        while record["sent"] < 1000:
+            record = strict.wait_log("http", rpc="tools/call", path="/mcp")
+        assert 0 < record["sent"] < 30_000_000
+    assert is_alive(strict)
+
+
+def test_more_connections_than_allowed_are_closed(strict: Front) -> None:
+    """Those that are open already go on."""
+    assert is_alive(strict)
+    many = [connect(strict) for _ in range(80)]
+    try:
+        assert any(one.recv(1) == b"" for one in many[60:])
+        assert is_alive(strict)
+    finally:
+        for one in many:
+            one.close()
+
+
+def test_garbage_is_answered_or_cut_off(strict: Front) -> None:
+    """Bytes of any kind in place of a request, and requests of any kind."""
+    chance = random.Random(7)
+    starts = [
+        b"",
+        b"POST /mcp HTTP/1.1\r\n",
+        b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST /mcp HTTP/9.9\r\n\r\n",
+    ]
+    for n in range(60):
+        with connect(strict) as one:
+            one.sendall(starts[n % len(starts)] + chance.randbytes(chance.randrange(400)) + b"\r\n\r\n")
+            one.shutdown(socket.SHUT_WR)
+            while one.recv(65536):
+                pass
+    assert is_alive(strict)
+    assert strict.process.poll() is None
+
+
+def test_odd_messages_in_a_session_are_answered(strict: Front) -> None:
+    """Wrong types everywhere a type can be wrong; each gets an answer, and the session lives."""
+    session = strict.session()
+    odd = [
+        None,
+        0,
+        "",
+        "x" * 3000,
+        [],
+        {},
+        {"a": None},
+        [[]],
+        1e300,
+        True,
+        {"_meta": 5},
+        {"_meta": {"progressToken": {}}},
+    ]
+    for params in odd:
+        for method in (
+            "tools/call",
+            "tools/list",
+            "resources/read",
+            "no/such",
+            "initialize",
+            "notifications/cancelled",
+        ):
+            message = {"id": 4, "method": method, "params": params}
+            assert session.post(message).status_code in (200, 400), message
+        assert session.post({"method": "notifications/cancelled", "params": params}).status_code in (202, 400)
+        assert session.post({"id": params, "result": params}).status_code in (202, 400)
+    assert session.request("ping")["result"] == {}
+
+
+def test_odd_headers_are_refused_not_fatal(strict: Front) -> None:
+    """Session ids, event ids and versions of any form."""
+    for value in ("", "\xff\xfe", "x" * 5000, "../..", "0", "-1", "{}", "a,b"):
+        for name in (
+            "mcp-session-id",
+            "last-event-id",
+            "mcp-protocol-version",
+            "mcp-method",
+            "authorization",
+            "accept",
+        ):
+            pairs = [*headers_of({}).items(), (name, value.encode("latin-1"))]
+            content = json.dumps(initialize()).encode()
+            assert strict.client.post("/mcp", content=content, headers=pairs).status_code < 500
+            get = [("accept", "text/event-stream"), (name, value.encode("latin-1"))]
+            assert strict.client.get("/mcp", headers=get).status_code < 500
+    assert is_alive(strict)
+
+
+def test_nothing_of_a_request_is_in_the_log(strict: Front) -> None:
+    """Neither arguments nor results, tokens, session ids or made-up methods and paths."""
+    session = strict.session()
+    session.call("echo", {"text": "secret-argument"})
+    strict.client.get("/secret-path?secret-query", headers={"authorization": "Bearer secret-token"})
+    session.post({"id": 1, "method": "secret/method"})
+    strict.wait_log("http", rpc="other")
+    text = json.dumps(strict.log)
+    assert "secret" not in text
+    assert session.id not in text
+
+
+def test_a_dead_server_fails_its_own_calls_only(tmp_path: Path) -> None:
+    """One of two servers crashes: its call gets an error, the other server answers, and it is started again."""
+    servers = {"one": fixture("--name=one"), "two": fixture("--name=two")}
+    entries = {name: {"command": argv[0], "args": argv[1:], "prefix": True} for name, argv in servers.items()}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"mcpServers": entries}))
+    with Front(tmp_path / "store", "--config", path) as front:
+        session = front.session()
+        session.request("tools/list")
+        assert session.call("one_crash")["result"]["isError"]
+        assert session.text("two_echo", {"text": "t"}) == "t"
+        assert session.text("one_echo", {"text": "o"}) == "o"
