@@ -2,13 +2,13 @@
 
     python verify_audit.py --key HEX [--key HEX ...] [--checkpoint FILE ...] export.ndjson
 
---key: a public key you have from the operator by another way than this file. --checkpoint: a signed checkpoint kept
-from earlier; it shows a history that was cut or exchanged since. Prints VALID, PARTIAL, UNVERIFIED or BROKEN (exit
-code 0, 2, 3, 1) and what was found. The format is described in docs/proof.md.
+--key: a public key you have from the operator by another way than this file. --checkpoint: one kept from earlier, which
+shows a history that was cut since. Exit codes: VALID 0, BROKEN 1, PARTIAL 2, UNVERIFIED 3. Format: docs/proof.md.
 """
 
 import argparse
 import base64
+import contextlib
 import hashlib
 import json
 import sys
@@ -17,11 +17,11 @@ from pathlib import Path
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
+HEADER, KINDS = ("header", "crp-audit-export", 1), {"header", "record", "checkpoint", "receipt", "tombstone", "seal"}
 problems = []
-
-
-def sha(data):
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+sha = lambda data: "sha256:" + hashlib.sha256(data).hexdigest()  # noqa: E731
+# RFC 8785 for what is signed here: ASCII names, strings and integers.
+canonical = lambda value: json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()  # noqa: E731
 
 
 def refuse(what):
@@ -33,11 +33,6 @@ def parse(text):
     once = lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else refuse("a member appears twice")  # noqa: E731
     value = json.loads(text, object_pairs_hook=once, parse_float=refuse, parse_constant=refuse)
     return value if isinstance(value, dict) else refuse("no JSON object")
-
-
-def canonical(value):
-    """RFC 8785 for what is signed here: ASCII names, strings and integers."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signed(text, keys, kind=None):
@@ -62,20 +57,22 @@ def check_records(records, marks):
     """Walk the chain: order, links, hashes, checkpoints. The last record, the last that was sealed, receipts issued."""
     previous, last, sealed, issued = "", 0, 0, set()
     for record in records:
-        body, seq = parse(record["body"]), record["seq"]
-        if sha(record["body"].encode()) != record["hash"] or body["seq"] != seq:
+        body, seq = {}, record["seq"]
+        with contextlib.suppress(ValueError):  # what is no JSON is no record of this number either
+            body = parse(record["body"])
+        if sha(record["body"].encode()) != record["hash"] or body.get("seq") != seq:
             problems.append(f"record {seq} was changed")
         if seq <= last:
             problems.append(f"record {seq} is out of order or repeated")
             continue
         if seq != last + 1:
             problems.append(f"records {last + 1} to {seq - 1} are missing")
-        elif body["prev"] != previous:
+        elif body.get("prev") != previous:
             problems.append(f"record {seq} does not follow record {last}")
         if marks.get(seq, record["hash"]) != record["hash"]:
             problems.append(f"records {sealed + 1} to {seq} are not those that were sealed at {seq}")
         sealed = seq if seq in marks else sealed
-        if body["event_type"] == "RECEIPT_ISSUED":
+        if body.get("event_type") == "RECEIPT_ISSUED":
             issued.add(body["data"].get("receipt"))
         previous, last = record["hash"], seq
     if max(marks, default=0) > last:
@@ -91,60 +88,65 @@ def check_receipt(line, keys, lattice, issued, purged):
     if not leaves:
         return  # they were erased with what they stood for; the receipt itself is still what was signed
     root = "sha256:" + merkle_root([canonical(leaf) for leaf in leaves]).hex()
-    if (len(leaves), root) != (receipt["source_item_count"], receipt["source_items_merkle_root"]):
-        refuse("the leaves are not those it was issued over")
-    if max((leaf["sensitivity"] for leaf in leaves), key=lattice.index) != receipt["inherited_sensitivity_ceiling"]:
-        refuse("the ceiling is not the highest label of its sources")
-    if receipt["retention_purge_epoch"] > min(leaf["expires_at"] for leaf in leaves):
-        refuse("it outlives one of its sources")
-    if any(purged.get(leaf["item_digest"], receipt["issued_at"]) < receipt["issued_at"] for leaf in leaves):
-        refuse("it was issued over an item that had been purged")
+    highest, issued_at = max((leaf["sensitivity"] for leaf in leaves), key=lattice.index), receipt["issued_at"]
+    wrong = {
+        "the leaves are not those it was issued over": len(leaves) != receipt["source_item_count"]
+        or root != receipt["source_items_merkle_root"],
+        "the ceiling is not the highest label of its sources": highest != receipt["inherited_sensitivity_ceiling"],
+        "it outlives one of its sources": receipt["retention_purge_epoch"] > min(leaf["expires_at"] for leaf in leaves),
+        "it is over a purged item": any(purged.get(leaf["item_digest"], issued_at) < issued_at for leaf in leaves),
+    }
+    for why in (why for why, so in wrong.items() if so):
+        refuse(why)
 
 
-def check(lines, trusted, kept):
-    parts = {kind: [] for kind in ("header", "record", "checkpoint", "receipt", "tombstone", "seal")}
-    for line in lines:
-        parts[parse(line)["type"]].append(parse(line))
-    header = parse(lines[0])
-    if (header["type"], header["format"], header["v"]) != ("header", "crp-audit-export", 1):
-        refuse("the first line is not the header of an export")
+def read(path, kind):
+    """The lines of a kind, one at a time: the file is never held as a whole."""
+    return (line for line in map(parse, path.open("rb")) if line["type"] == kind)
+
+
+def check(path, trusted, kept):
+    hashed, before, line, header = hashlib.sha256(), b"", {}, {}
+    for text in path.open("rb"):
+        line = parse(text)
+        header = header or line
+        if line["type"] not in KINDS or (header["type"], header["format"], header["v"]) != HEADER:
+            refuse("no export, or a line in it of an unknown kind")
+        hashed.update(before)
+        before = text
     keys = {sha(bytes.fromhex(key)): bytes.fromhex(key) for key in trusted or header["keys"].values()}
-    bodies = [line["body"] for line in parts["checkpoint"]] + kept
+    bodies = [one["body"] for one in read(path, "checkpoint")] + kept
     marks = {mark["seq"]: mark["hash"] for mark in [signed(body, keys, "crp-checkpoint") for body in bodies]}
-    if header["head"]["seq"] != len(parts["record"]):
+    last, sealed, issued = check_records(read(path, "record"), marks)
+    if header["head"]["seq"] != last:
         problems.append("the header announces another number of records")
-    last, sealed, issued = check_records(parts["record"], marks)
-    stones = (signed(line["body"], keys, "eccr-tombstone") for line in parts["tombstone"])
+    stones = [signed(one["body"], keys, "eccr-tombstone") for one in read(path, "tombstone")]
     purged = {stone["item_digest"]: stone["time"] for stone in stones}
-    for number, line in enumerate(parts["receipt"], 1):
+    for number, receipt in enumerate(read(path, "receipt"), 1):
         try:
-            check_receipt(line, keys, header["lattice"], issued, purged)
+            check_receipt(receipt, keys, header["lattice"], issued, purged)
         except (ValueError, BadSignatureError) as error:
             problems.append(f"receipt {number} of the file: {error}")
-    for seal in [signed(line["body"], keys, "crp-export-seal") for line in parts["seal"]]:
-        if parse(lines[-1])["type"] != "seal" or seal["lines_hash"] != sha(b"".join(lines[:-1])):
-            problems.append("the file is not the one that was sealed: lines were changed, removed or added")
-    return last, sealed, bool(parts["seal"])
+    seals = [signed(one["body"], keys, "crp-export-seal") for one in read(path, "seal")]
+    whole = line["type"] == "seal" and seals[-1]["lines_hash"] == "sha256:" + hashed.hexdigest()
+    if seals and (not whole or len(seals) > 1):
+        problems.append("the file is not the one that was sealed: lines were changed, removed or added")
+    return last, sealed, whole
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--key", action="append", default=[])
-    parser.add_argument("--checkpoint", action="append", default=[], type=Path)
-    parser.add_argument("file", type=Path)
-    asked = parser.parse_args()
-    lines, kept = asked.file.read_bytes().splitlines(True), [path.read_text().strip() for path in asked.checkpoint]
-    try:
-        last, sealed, whole = check(lines, asked.key, kept)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, BadSignatureError) as error:
-        problems.append(f"not a well-formed export, or not signed with a trusted key: {error}")
-    if problems:
-        print("BROKEN:", *problems[:20], sep="\n  ")
-        return 1
-    verdict, code = ("VALID", 0) if whole and sealed == last else ("PARTIAL", 2)
-    verdict, code = (verdict, code) if asked.key else ("UNVERIFIED, for want of a --key", 3)
-    print(f"{verdict}: {sealed} of {last} records are vouched for")
-    return code
-
-
-sys.exit(main())
+parser = argparse.ArgumentParser()
+parser.add_argument("--key", action="append", default=[])
+parser.add_argument("--checkpoint", action="append", default=[], type=Path)
+parser.add_argument("file", type=Path)
+asked = parser.parse_args()
+try:
+    last, sealed, whole = check(asked.file, asked.key, [path.read_text().strip() for path in asked.checkpoint])
+except (ValueError, LookupError, TypeError, AttributeError, RecursionError, BadSignatureError) as error:
+    problems.append(f"not a well-formed export, or not signed with a trusted key: {error}")
+if problems:
+    print("BROKEN:", *problems[:20], sep="\n  ")
+    sys.exit(1)
+verdict, code = ("VALID", 0) if whole and sealed == last else ("PARTIAL", 2)
+verdict, code = (verdict, code) if asked.key else ("UNVERIFIED, for want of a --key", 3)
+print(f"{verdict}: {sealed} of {last} records are vouched for")
+sys.exit(code)

@@ -22,8 +22,9 @@ EXIT = {"VALID": 0, "BROKEN": 1, "PARTIAL": 2, "UNVERIFIED": 3}
 
 def add(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    verifying = actions.add_parser("verify", help="check every record, receipt and entry of a store, or an export")
-    verifying.add_argument("--conversation", metavar="NAME", help="check the MACs of this conversation only")
+    verifying = actions.add_parser("verify", help="hold a store against its records and receipts, or check an export")
+    verifying.add_argument("--conversation", metavar="NAME", help="check what is of this conversation only")
+    verifying.add_argument("--quick", action="store_true", help="do not read the bytes of payloads")
     verifying.add_argument("--checkpoint", metavar="FILE", action="append", default=[], help="one kept elsewhere")
     verifying.add_argument("--export", metavar="FILE", help="check this export instead of the store")
     verifying.add_argument(
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _verify(engine: Any, options: argparse.Namespace) -> int:
     kept = kept_checkpoints(options.checkpoint)
-    found = engine.auditor.verify(conversation=options.conversation, kept=kept)
+    found = engine.auditor.verify(conversation=options.conversation, kept=kept, payloads=not options.quick)
     report = {
         "verdict": found.verdict.value,
         "records": found.chain.records,
@@ -62,9 +63,12 @@ def _verify(engine: Any, options: argparse.Namespace) -> int:
         "macs_checked": found.chain.macs_checked,
         "receipts": found.receipts,
         "entries": found.entries,
+        "payload_bytes": found.payload_bytes,
+        "quick": options.quick,
         "conversation": options.conversation,
         "checkpoints_kept": len(kept),
         "faults": [_fault(fault) for fault in found.faults],
+        "faults_total": found.total,
         "note": found.note,
     }
     return _say(report, options.json)
@@ -77,10 +81,12 @@ def _verify_export(options: argparse.Namespace) -> int:
     keys = (
         public_keys_of(options.key) if options.key else load_keyring(common.settings_of(options).keys, create=False).own
     )
-    with _open(options.export) as file:
-        found = verify_export(
-            file, keys=keys, verify_signature=verify_signature, more_checkpoints=kept_checkpoints(options.checkpoint)
-        )
+    found = verify_export(
+        _Lines(options.export),
+        keys=keys,
+        verify_signature=verify_signature,
+        more_checkpoints=kept_checkpoints(options.checkpoint),
+    )
     report = {
         "verdict": found.verdict.value,
         "records": found.chain.records,
@@ -101,13 +107,20 @@ def _say(report: dict[str, Any], as_json: bool) -> int:
         common.print_text(f"{report['verdict']}: {report['note']}")
         for fault in report["faults"]:
             common.print_text(f"  {fault['kind']} {fault['message']}")
-        seen = ", ".join(f"{report[key]:,} {key}" for key in ("records", "receipts", "entries") if key in report)
+        if (more := report.get("faults_total", 0) - len(report["faults"])) > 0:
+            common.print_text(f"  and {more:,} more")
+        seen = ", ".join(
+            f"{report[key]:,} {key.replace('_', ' ')}"
+            for key in ("records", "receipts", "entries", "payload_bytes")
+            if key in report
+        )
         common.print_text(f"{seen}; head {report['head']['seq']} {report['head']['hash']}")
     return EXIT[report["verdict"]]
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    return {"kind": fault.kind.value, "first": fault.first, "last": fault.last, "message": fault.message}
+    where = {"first": fault.first, "last": fault.last, "item": fault.item or None}
+    return {"kind": fault.kind.value, **where, "message": fault.message}
 
 
 def _export(engine: Any, options: argparse.Namespace) -> int:
@@ -152,8 +165,18 @@ def kept_checkpoints(files: Sequence[str]) -> list[bytes]:
     return bodies
 
 
-def _open(name: str) -> Any:
-    try:
-        return open(name, "rb")
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot be read ({error.strerror})") from None
+class _Lines:
+    """The lines of a file, read anew each time they are gone through; a longer one than may be comes in pieces."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __iter__(self) -> Iterator[bytes]:
+        from crp_mcp.proof.export_read import MAX_LINE
+
+        try:
+            with open(self._name, "rb") as file:
+                while line := file.readline(MAX_LINE + 2):
+                    yield line
+        except OSError as error:
+            raise ConfigError(f"{self._name}: cannot be read ({error.strerror})") from None

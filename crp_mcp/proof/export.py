@@ -7,26 +7,16 @@ signature over the hash of every line before it. Writing and verifying are pure:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from crp_mcp.errors import Rejected
 from crp_mcp.proof.canonical import canonicalize
 from crp_mcp.proof.chain import Checkpoint, Head, rfc3339
-from crp_mcp.proof.chain_verify import MAX_FAULTS, ChainVerdict, Fault, FaultKind, Verdict, verify_chain
-from crp_mcp.proof.eccr import VerifiedReceipt, verify
+from crp_mcp.proof.chain_verify import ChainVerdict, Fault, Verdict, verify_chain
+from crp_mcp.proof.export_read import FORMAT, SEAL, VERSION, Contents, read_frame
 from crp_mcp.proof.lattice import DEFAULT_LATTICE, Lattice
-from crp_mcp.proof.reasons import Reason, rejected
-from crp_mcp.proof.signed import Keys, Sign, VerifySignature, read_statement, sign_statement, verify_tombstone
-from crp_mcp.proof.strict_json import read_object
-
-FORMAT = "crp-audit-export"
-VERSION = 1
-MAX_LINE = 64 * 2**20
-"""Bytes of the longest line read: a receipt over a great many sources carries all of its leaves."""
-_SEAL = "crp-export-seal"
-_SEAL_NAMES = frozenset({"lines", "lines_hash", "time"})
+from crp_mcp.proof.signed import Keys, Sign, VerifySignature, sign_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +48,7 @@ def export_lines(
         count += 1
         yield data
     fields = {"lines": count, "lines_hash": "sha256:" + hasher.hexdigest(), "time": at}
-    seal = sign_statement(_SEAL, fields, kid=kid, sign=sign)
+    seal = sign_statement(SEAL, fields, kid=kid, sign=sign)
     yield canonicalize({"type": "seal", "body": seal.decode("utf-8")}) + b"\n"
 
 
@@ -107,26 +97,6 @@ class ExportVerdict:
     note: str
 
 
-@dataclass(slots=True)
-class _Contents:
-    """An export read into its parts; what could not be read is a fault already."""
-
-    header: dict[str, Any] = field(default_factory=dict)
-    records: list[tuple[int, bytes, str, str]] = field(default_factory=list)
-    checkpoints: list[bytes] = field(default_factory=list)
-    receipts: list[tuple[int, bytes, list[bytes]]] = field(default_factory=list)
-    tombstones: list[tuple[int, bytes]] = field(default_factory=list)
-    seal: bytes | None = None
-    lines: int = 0
-    """Lines before the seal, and the hash over them."""
-    lines_hash: str = ""
-    faults: list[Fault] = field(default_factory=list)
-
-    def fault(self, kind: FaultKind, line: int, message: str) -> None:
-        if len(self.faults) < MAX_FAULTS:
-            self.faults.append(Fault(kind, line, line, f"line {line}: {message}"))
-
-
 def verify_export(
     lines: Iterable[bytes],
     *,
@@ -137,22 +107,22 @@ def verify_export(
 ) -> ExportVerdict:
     """Verify an export with `keys`, which the caller trusts for a reason of their own; the header's are not believed.
 
-    `more_checkpoints`: signed bodies kept elsewhere, against a tail cut off together with its checkpoints. `lattice`:
-    the one to judge ceilings by; the header's when None. Never raises for what is in the lines.
+    `lines` is gone through twice, and not held: a list, or what opens a file anew each time. `more_checkpoints`:
+    signed bodies kept elsewhere, against a tail cut off together with its checkpoints. `lattice`: the one to judge
+    ceilings by; the header's when None. Never raises for what is in the lines.
     """
-    contents = _read(lines)
+    frame = read_frame(lines)
+    walk = Contents(frame, keys, verify_signature, lattice or frame.lattice())
     chain = verify_chain(
-        contents.records,
-        checkpoints=[*contents.checkpoints, *more_checkpoints],
+        walk.records(lines),
+        checkpoints=[*frame.checkpoints, *more_checkpoints],
         keys=keys,
         verify_signature=verify_signature,
-        expected_head=_header_head(contents),
+        expected_head=frame.head(),
     )
-    sealed = _check_seal(contents, keys, verify_signature)
-    good = _check_receipts(contents, keys, verify_signature, lattice or _header_lattice(contents))
-    faults = (*chain.faults, *contents.faults)
-    verdict, note = _judge(chain, contents.faults, sealed)
-    return ExportVerdict(verdict, chain, good, sealed, faults, note)
+    sealed = walk.check_seal()
+    verdict, note = _judge(chain, frame.faults, sealed)
+    return ExportVerdict(verdict, chain, walk.good, sealed, (*chain.faults, *frame.faults), note)
 
 
 def _judge(chain: ChainVerdict, faults: Sequence[Fault], sealed: bool) -> tuple[Verdict, str]:
@@ -163,125 +133,3 @@ def _judge(chain: ChainVerdict, faults: Sequence[Fault], sealed: bool) -> tuple[
     if not sealed and chain.verdict is Verdict.VALID:
         return Verdict.PARTIAL, chain.note + " The file has no seal: lines may be missing."
     return chain.verdict, chain.note
-
-
-def _read(lines: Iterable[bytes]) -> _Contents:
-    contents = _Contents()
-    hasher = sha256()
-    for number, line in enumerate(lines, 1):
-        if contents.seal is not None:
-            contents.fault(FaultKind.EXPORT, number, "something follows the seal")
-            break
-        try:
-            document: dict[str, Any] = read_object(line, max_bytes=MAX_LINE)
-            _take(contents, number, document)
-        except Rejected as refusal:
-            contents.fault(FaultKind.EXPORT, number, str(refusal))
-        if contents.seal is None:
-            hasher.update(line)
-            contents.lines = number
-    contents.lines_hash = "sha256:" + hasher.hexdigest()
-    if not contents.header:
-        contents.fault(FaultKind.EXPORT, 1, f"the header of a {FORMAT} is missing")
-    return contents
-
-
-def _take(contents: _Contents, number: int, document: dict[str, Any]) -> None:
-    """Sort one line into its place. Raises Rejected for a line that is of no known form."""
-    match document:
-        case {"type": "header", "format": "crp-audit-export", "v": 1} if number == 1:
-            contents.header = document
-        case {"type": "record", "seq": int(seq), "body": str(body), "hash": str(stored_hash), "mac": str(mac)}:
-            contents.records.append((seq, body.encode(), stored_hash, mac))
-        case {"type": "checkpoint", "body": str(body)}:
-            contents.checkpoints.append(body.encode())
-        case {"type": "receipt", "body": str(body), "leaves": list(leaves)} if all(isinstance(x, str) for x in leaves):
-            contents.receipts.append((number, body.encode(), [leaf.encode() for leaf in leaves]))
-        case {"type": "tombstone", "body": str(body)}:
-            contents.tombstones.append((number, body.encode()))
-        case {"type": "seal", "body": str(body)}:
-            contents.seal = body.encode()
-        case _:
-            raise rejected(Reason.UNKNOWN_MEMBER, f"no line of a {FORMAT}, version {VERSION}")
-
-
-def _header_head(contents: _Contents) -> Head | None:
-    match contents.header.get("head"):
-        case {"seq": int(seq), "hash": str(digest)}:
-            return Head(seq, digest)
-    return None
-
-
-def _header_lattice(contents: _Contents) -> Lattice:
-    labels = contents.header.get("lattice")
-    try:
-        return Lattice(tuple(labels)) if isinstance(labels, list) else DEFAULT_LATTICE
-    except (ValueError, TypeError):
-        contents.fault(FaultKind.EXPORT, 1, "the header's lattice is malformed")
-        return DEFAULT_LATTICE
-
-
-def _check_seal(contents: _Contents, keys: Keys, verify_signature: VerifySignature) -> bool:
-    if contents.seal is None:
-        return False
-    line = contents.lines + 1
-    try:
-        fields = read_statement(contents.seal, _SEAL, _SEAL_NAMES, keys=keys, verify_signature=verify_signature)
-    except Rejected as refusal:
-        contents.fault(FaultKind.EXPORT, line, f"the seal does not verify: {refusal}")
-        return False
-    if fields["lines"] != contents.lines or fields["lines_hash"] != contents.lines_hash:
-        contents.fault(FaultKind.EXPORT, line, "the seal is over other lines: some were changed, removed or added")
-        return False
-    return True
-
-
-def _check_receipts(contents: _Contents, keys: Keys, verify_signature: VerifySignature, lattice: Lattice) -> int:
-    """Verify each receipt as history (its times are past), and that none is valid over what was purged."""
-    purged: dict[str, int] = {}
-    for line, body in contents.tombstones:
-        try:
-            stone = verify_tombstone(body, keys=keys, verify_signature=verify_signature)
-            purged[stone.item_digest] = stone.at
-        except Rejected as refusal:
-            contents.fault(FaultKind.RECEIPT, line, f"the tombstone does not verify: {refusal}")
-    recorded = _recorded_receipts(contents)
-    good = 0
-    for line, body, leaves in contents.receipts:
-        try:  # leaves erased with what they stood for: the receipt itself still is what was signed
-            found = verify(
-                body, keys=keys, verify_signature=verify_signature, now=None, lattice=lattice, leaves=leaves or None
-            )
-        except Rejected as refusal:
-            contents.fault(FaultKind.RECEIPT, line, f"the receipt does not verify: {refusal}")
-            continue
-        objection = _objection(found, purged, recorded)
-        if objection:
-            contents.fault(FaultKind.RECEIPT, line, objection)
-        good += not objection
-    return good
-
-
-def _objection(found: VerifiedReceipt, purged: dict[str, int], recorded: set[str]) -> str | None:
-    """What speaks against a receipt whose signature and leaves are right; None if nothing does."""
-    receipt = found.receipt
-    if any(purged.get(item.digest, receipt.issued_at) < receipt.issued_at for item in found.items or ()):
-        return "the receipt was issued over an item that had been purged before"
-    if receipt.digest not in recorded:
-        return "no record of the chain says that this receipt was issued"
-    return None
-
-
-def _recorded_receipts(contents: _Contents) -> set[str]:
-    """Digests of all receipts the chain says were issued (`eccr.event_data`)."""
-    digests: set[str] = set()
-    for _, body, _, _ in contents.records:
-        if b'"event_type":"RECEIPT_ISSUED"' in body:
-            try:
-                document: dict[str, Any] = read_object(body)
-            except Rejected:
-                continue  # the chain's own walk has named it already
-            match document:
-                case {"event_type": "RECEIPT_ISSUED", "data": {"receipt": str(digest)}}:
-                    digests.add(digest)
-    return digests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,10 @@ class Chain:
 
     def lines(self, **more: Any) -> list[bytes]:
         """The export of this chain, without the checkpoint an export makes of its own."""
+        return list(self.stream(**more))
+
+    def stream(self, **more: Any) -> Iterator[bytes]:
+        """The same, a line at a time."""
         content: dict[str, Any] = {
             "head": self.head,
             "records": self.records,
@@ -53,7 +58,7 @@ class Chain:
             "at": NOW,
             **SIGN,
         }
-        return list(export.export_lines(**{**content, **more}))
+        return export.export_lines(**{**content, **more})
 
 
 def chain(length: int = 35, *, every: int = 10) -> Chain:

