@@ -106,7 +106,7 @@ def bind_numbers(parse: Parse) -> list[Mention]:
 def _by_adjective(parse: Parse, number: Chunk) -> Mention | None:
     """A comparison whose own word says of what (`older than 30`); a bare `is under 30` is of an age."""
     qty = number.qty
-    if qty is None or qty.compare in ("eq", "ne", "between"):
+    if qty is None or qty.compare in ("eq", "ne"):
         return None
     refs = [r for w in number.words for r in attribute_columns(parse.table, w.stem)]
     following = parse.chunks[number.at + 1] if number.at + 1 < len(parse.chunks) else None
@@ -123,7 +123,7 @@ def _by_adjective(parse: Parse, number: Chunk) -> Mention | None:
 def _is_age(parse: Parse, number: Chunk) -> bool:
     lead = parse.chunks[number.at - 1].low if number.at else ""
     low = number.words[0].low
-    return low in ("under", "over", "below", "above") and lead in ("is", "was", "are", "were", "not")
+    return low in ("under", "over", "below", "above", "between") and lead in ("is", "was", "are", "were", "not")
 
 
 def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
@@ -201,6 +201,29 @@ def _superlative(parse: Parse, at: int) -> bool:
     return any(
         c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near
     ) and not any(c.op == "than" for c in near)
+
+
+_TRUE = frozenset(("true", "yes", "y"))
+_FALSE = frozenset(("false", "no", "n"))
+
+
+def marks(parse: Parse) -> list[Mention]:
+    """`X is active`, `three active X`: rows whose cell of a yes-or-no column says so."""
+    out = []
+    for chunk in parse.chunks:
+        following = parse.chunks[chunk.at + 1].low if chunk.at + 1 < len(parse.chunks) else ""
+        column = next((r.column for r in chunk.columns if r.quality >= 0.75 and _is_mark(r.column)), None)
+        if column is None or chunk.values or following in ("is", "was", ":", "=", "of", "column", "flag", "value"):
+            continue
+        rows = frozenset(r for r, t in enumerate(column.texts) if fold(t).strip() in _TRUE)
+        cond = Cond(rows, f"{quote(column.name)} = 'true'", column, (), 0.05, chunk.text)
+        out.append(Mention(frozenset((chunk.at,)), (cond,), chunk.at, chunk.at))
+    return out
+
+
+def _is_mark(column: Column) -> bool:
+    cells = {fold(t).strip() for t in column.texts[:5000]} - NULLS
+    return bool(cells) and cells <= _TRUE | _FALSE
 
 
 _HOLDERS = frozenset(("have", "has", "had", "with", "having"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .bound import bind_numbers, missing_values, ordinal_rows
+from .bound import bind_numbers, marks, missing_values, ordinal_rows
 from .dated import date_conds
 from .document import Column
 from .numbered import numbered_rows
@@ -28,7 +28,7 @@ def build(parse: Parse) -> Scene:
     for group in _groups(parse, taken):
         if mention := _mention(parse, group):
             mentions.append(mention)
-    mentions += ordinal_rows(parse) + missing_values(parse)
+    mentions += ordinal_rows(parse) + missing_values(parse) + marks(parse)
     mentions.sort(key=lambda m: m.first)
     used = {i for m in mentions for i in m.chunks}
     numbers = tuple(

@@ -54,6 +54,22 @@ def is_measured(chunk: Chunk) -> bool:
     return all(r.column.is_measure for r in chunk.columns)
 
 
+def counts_subject(scene: Scene, number: Chunk) -> bool:
+    """Whether `X is N` says how many there are: X is a noun of rows, or the number or count of something."""
+    verb = scene.chunks[number.at - 1] if number.at else None
+    if verb is None or verb.low not in ("is", "was", "are", "were", ":", "="):
+        return True
+    if verb.at and scene.chunks[verb.at - 1].low == "there":
+        return True
+    before = [c for c in scene.chunks[: verb.at] if c.words[0].is_word and c.low not in _SMALL]
+    return any(is_row_noun(scene, c) or c.stem in ("number", "count") for c in before) or (
+        len(before) == 1 and before[0].op == "sum"
+    )
+
+
+_SMALL = frozenset(("the", "a", "an", "this", "that", "its", "their"))
+
+
 def is_row_noun(scene: Scene, chunk: Chunk) -> bool:
     return any(w.stem in ROW_NOUNS or w.stem in scene.table.nouns or w.stem in scene.parse.context for w in chunk.words)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
-from .counted import is_measured, is_own_name, is_row_noun, noun_of, whole_fits, whole_of
+from .counted import counts_subject, is_measured, is_own_name, is_row_noun, noun_of, whole_fits, whole_of
 from .document import Column
 from .model import Distortion
 from .numbers import Quantity, agrees
@@ -18,7 +18,22 @@ from .units import CURRENCIES
 
 _NO = Quantity(0, "no", 0, 0)
 _BLOCK = frozenset(
-    ("max", "min", "more", "less", "same", "than", "avg", "median", "twice", "mostof", "half", "fewof", "not")
+    (
+        "max",
+        "min",
+        "more",
+        "less",
+        "same",
+        "than",
+        "avg",
+        "median",
+        "twice",
+        "mostof",
+        "nearall",
+        "half",
+        "fewof",
+        "not",
+    )
 )
 _EXAMPLE = frozenset(
     (
@@ -101,6 +116,8 @@ def _worded(scene: Scene) -> Iterator[Reading]:
 
 def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk]) -> Iterator[Reading]:
     noun, doubt = noun_of(scene, number)
+    if noun is None and not counts_subject(scene, number):
+        doubt += 0.5
     if scene.table.kind == "list" and (noun is None or not is_row_noun(scene, noun)):
         return
     extra = {number.at} | {c.at for c in scene.chunks if c.op in ("sum", "only", "distinct", "both") and not c.columns}
@@ -172,7 +189,8 @@ def _judged(
 
 def _names_one(scene: Scene, cond: Cond) -> bool:
     """Whether a condition names a single row: several of that one row would make no sense."""
-    return len(cond.rows) == 1 and not cond.column.is_date and cond.column.distinct >= 0.9 * scene.table.rows
+    equal = " = " in cond.sql or " IN (" in cond.sql
+    return equal and len(cond.rows) == 1 and not cond.column.is_date and cond.column.distinct >= 0.9 * scene.table.rows
 
 
 def _filters(

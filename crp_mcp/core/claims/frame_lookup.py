@@ -26,6 +26,7 @@ _BLOCKERS = frozenset(
         "avg",
         "median",
         "mostof",
+        "nearall",
         "half",
         "fewof",
         "range",
@@ -57,6 +58,8 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
     if len(scene.mentions) + len(numbers) + record < 2 or _part_of_whole(scene):
         return
     for selection in scene.combine(scene.mentions):
+        if numbers and len(selection.rows) > 1 and any(not names_column(c) for c in scene.parse.ops("sum")):
+            continue  # a sum over several rows is no value of one
         for conds, used, cost in ways(scene, numbers):
             rows = selection.rows
             for cond in conds:

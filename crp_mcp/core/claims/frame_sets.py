@@ -14,7 +14,7 @@ from .rows import quote
 from .scene import Mention, Scene, Selection
 from .words import word_list
 
-_SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5)}
+_SHARES = {"mostof": ("gt", 0.5), "fewof": ("lt", 0.5), "half": ("eq", 0.5), "nearall": ("ge", 0.85)}
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -32,7 +32,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
     if any(c.at not in scene.bound for c in scene.parse.ops("none")) and not scene.numbers:
         yield from _none(scene)
     if (
-        scene.parse.ops("mostof", "half", "fewof")
+        scene.parse.ops("mostof", "half", "fewof", "nearall")
         or _most(scene)
         or any(c.qty and c.qty.unit == "%" for c in scene.numbers)
     ):
@@ -210,7 +210,7 @@ def _most(scene: Scene) -> list[Chunk]:
 
 def _share(scene: Scene) -> Iterator[Reading]:
     """`most of X are C`, `80 % of X are C`, `more than half`."""
-    words = scene.parse.ops("mostof", "half", "fewof") + _most(scene)
+    words = scene.parse.ops("mostof", "half", "fewof", "nearall") + _most(scene)
     numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%"]
     nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     nouns |= {c.at for c in scene.chunks if c.is_content and any(c.at - w.at == 1 for w in words)}
@@ -226,6 +226,8 @@ def _share(scene: Scene) -> Iterator[Reading]:
                 for chunk in words:
                     compare, limit = _SHARES.get(chunk.op, _SHARES["mostof"])
                     holds = agrees(Quantity(limit, chunk.text, 0, 0, compare=compare, step=0.1), share)
+                    if chunk.op == "nearall" and not holds and share >= 0.6:
+                        holds = None
                     yield Reading(
                         "share",
                         holds,

@@ -46,7 +46,10 @@ OPS: dict[tuple[str, ...], str] = {
     ("everyone",): "all", ("everybody",): "all", ("everything",): "all", ("each",): "each", ("always",): "all",
     ("none",): "none", ("no",): "none", ("never",): "none", ("neither",): "none", ("nobody",): "none",
     ("no", "one"): "none", ("nothing",): "none",
-    ("most", "of"): "mostof", ("majority",): "mostof", ("mostly",): "mostof", ("more", "than", "half"): "mostof",
+    ("most", "of"): "mostof", ("majority",): "mostof",
+    **{(a, w): "nearall" for a in ("almost", "nearly", "virtually", "practically")
+       for w in ("all", "every", "everyone", "everybody", "everything")},
+     ("mostly",): "mostof", ("more", "than", "half"): "mostof",
     ("over", "half"): "mostof",
     ("half",): "half", ("less", "than", "half"): "fewof", ("fewer", "than", "half"): "fewof",
     ("under", "half"): "fewof",
@@ -146,6 +149,7 @@ directory folder
 director directed
 language spoken
 currency money
+quantity qty
 average avg avge mean
 maximum max
 minimum min

@@ -12,7 +12,7 @@ from .presence import presence
 from .quantities import find_quantities
 from .testruns import NO_FAILURE, Answer, answer_of, test_answer
 from .totals import RETURNED, decide
-from .words import stems
+from .words import LIGHT, STOP, keys, stem, stems
 
 _STATUS = re.compile(
     r"\b(?:status(?:\s+code)?(?:\s+(?:of|was|is))?\s*:?|http(?:/\d(?:\.\d)?)?(?:\s+status)?|"
@@ -122,6 +122,8 @@ def _success(text: str, document: Document) -> Answer | None:
             fails, "status stated by the result", ", ".join(map(str, document.statuses)), said, Distortion.NEGATION_FLIP
         )
     rows = any(t.rows and t.kind == "rows" for t in document.tables)
+    if _names_row(text, document):
+        return None
     if document.kind == "text" and document.message and not document.is_empty and _about_call(text):
         told = bool(_SUCCESS.search(document.message)) and not _FAILURE.search(NO_FAILURE.sub("", document.message))
         if told:
@@ -134,6 +136,13 @@ def _success(text: str, document: Document) -> Answer | None:
     if succeeds and _about_call(text) and (good or rows or document.kind == "tree") and not document.is_empty:
         return answer_of(True, "outcome stated by the result", "no error in the result", said, None)
     return None
+
+
+def _names_row(text: str, document: Document) -> bool:
+    """Whether a sentence names a row (`the nightly job failed`): then it speaks of that, not of the call."""
+    words = [w for w in keys(text) if w not in STOP and stem(w) not in LIGHT and not w.isdigit()]
+    tables = [t for t in document.tables if t.kind == "rows"]
+    return any((w,) in c.index for t in tables for c in t.columns if not c.is_number and not c.is_prose for w in words)
 
 
 def _about_call(text: str) -> bool:

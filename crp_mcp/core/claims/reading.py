@@ -33,7 +33,8 @@ class Reading:
 _OP_COST = {
     "max": 3.0, "min": 3.0, "more": 3.0, "less": 3.0, "only": 3.0, "none": 3.0, "not": 3.0, "all": 1.5, "than": 2.0,
     "same": 2.0,
-    "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0, "diff": 1.5,
+    "avg": 3.0, "median": 3.0, "sum": 0.3, "mostof": 3.0, "nearall": 3.0, "half": 3.0, "fewof": 3.0, "range": 1.0,
+    "diff": 1.5,
     "before": 2.0,
     "after": 2.0, "twice": 3.0, "multiple": 2.0, "distinct": 0.3, "both": 0.3, "percent": 0.3, "each": 0.2,
 }  # fmt: skip
@@ -74,8 +75,8 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
 
 def _entitles(scene: Scene, chunk: Chunk) -> bool:
     """Whether a column's name is also what the record is about (`The Union …` in the record of that title)."""
-    key = scene.table.key_column
-    return scene.table.kind == "record" and key is not None and len(chunk.words) > 1 and chunk.low in fold(key.texts[0])
+    key, name = scene.table.key_column, chunk.low.removeprefix("the ")
+    return scene.table.kind == "record" and key is not None and len(chunk.words) > 1 and name in fold(key.texts[0])
 
 
 def _mentions_cost(scene: Scene, spent: set[int]) -> float:

@@ -35,6 +35,27 @@ GOODS = rows(
     ("lamp", "35 EUR", "120 ms", "16 GB"),
     ("sofa", "800 EUR", "90 ms", "8 GB"),
 )
+JOBS = rows(
+    ("job", "status", "retries", "duration_ms"),
+    ("sync", "failed", 2, 2_700_000),
+    ("backup", "succeeded", 0, 7_200_000),
+    ("index", "succeeded", 1, 600_000),
+)
+STOCK = rows(
+    ("name", "qty", "price_usd", "active"),
+    ("Bolt", 0, 0.25, True),
+    ("Nut", 150, 0.1, True),
+    ("Washer", 75, 0.05, False),
+    ("Screw", 320, 0.3, True),
+)
+SCORES = rows(
+    ("Model", "BLEU", "chrF", "Loss"),
+    ("Base", 20.1, 45.0, 3.2),
+    ("Wide", 22.4, 47.3, 2.9),
+    ("Deep", 25.0, 50.1, 2.2),
+    ("Deep-XL", 25.9, 51.0, 2.6),
+)
+GAMES = rows(("home", "away", "month"), ("Oaks", "Elms", "May"), ("Elms", "Oaks", "May"), ("Oaks", "Firs", "June"))
 RUNS = rows(("job", "took", "size_mb"), ("build", "1.5 s", 2), ("lint", "300 ms", 5), ("test", "2 s", 3))
 
 
@@ -95,6 +116,22 @@ RIGHT = [
     (STAFF, "Apart from Fay, everyone is in team red or blue."),
     (STAFF, "Within green, the highest age is 39."),
     (ROLES, "Ben has 7 points, whereas Cat has 9."),
+    (JOBS, "The sync job failed."),
+    (JOBS, "The duration of the backup was 120 minutes."),
+    (STOCK, "Three of the four items are active."),
+    (STOCK, "75% of the items are active."),
+    (STOCK, "Bolt, Nut and Screw are active."),
+    (STOCK, "Washer is not active."),
+    (STOCK, "The total quantity is 545."),
+    (STAFF, "Exactly two people are between 30 and 40."),
+    (GAMES, "Oaks has more home games than away games."),
+    (SCORES, "Wide outperforms Base."),
+    (SCORES, "Wide outperforms Base by 2.3 points on BLEU."),
+    (SCORES, "Wide improves over Base on chrF."),
+    (SCORES, "Deep outperforms Deep-XL on Loss."),
+    (SCORES, "Deep-XL achieves the best performance on BLEU and chrF."),
+    (SCORES, "Base gives the worst results."),
+    (SCORES, "Deep-XL outperforms all other models on BLEU."),
     (RUNS, "test took the longest, at 2 seconds."),
     (RUNS, "The lint job has a size of 5 MB."),
 ]
@@ -141,6 +178,17 @@ WRONG = [
     (STAFF, "Apart from Fay, everyone is in team red."),
     (ROLES, "Ben has 7 points, whereas Cat has 8."),
     (ROLES, "1 person is a lead, among them Ben."),
+    (JOBS, "The sync job succeeded."),
+    (JOBS, "The duration of the index job was 20 minutes."),
+    (STOCK, "Half of the items are active."),
+    (STOCK, "Washer is active."),
+    (STAFF, "Two people are over 50."),
+    (GAMES, "Elms has more away games than home games."),
+    (SCORES, "Wide outperforms Base by 3.3 points on BLEU."),
+    (SCORES, "Base improves upon Wide."),
+    (SCORES, "Base outperforms all other models."),
+    (SCORES, "Wide gives the worst results."),
+    (SCORES, "Deep does not outperform Wide."),
     (RUNS, "lint took the longest."),
     (RUNS, "The lint job has a size of 5 GB."),
 ]
@@ -152,6 +200,10 @@ OPEN = [
     (STAFF, "There are 6 people, including Zoe."),
     (STAFF, "Everyone but Ida is younger than 60."),
     (TICKETS, "Ticket 9 is closed."),
+    (STAFF, "Almost everyone earns over 80,000."),
+    (SCORES, "Deep-XL outperforms Deep."),
+    (SCORES, "Deep-XL has the best results."),
+    (SCORES, "Wide outperforms Base by a large margin."),
     (ROLES, "Zebulon has 14 points."),
     (ROLES, "With 12, Ben has a lot of points."),
     (ROLES, "Two people are members, Ben and Zed."),
