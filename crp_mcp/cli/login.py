@@ -21,6 +21,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--client-secret", metavar="TEXT", help="its secret, if it has one: ${VAR} or ${file:PATH} stand for the value"
     )
+    parser.add_argument(
+        "--client-metadata-url", metavar="URL", help="where our client id metadata document is, if you publish one"
+    )
     parser.add_argument("--redirect-port", type=int, metavar="PORT", help="come back to this port of 127.0.0.1")
     parser.add_argument("--no-browser", action="store_true", help="print the address only, open no browser")
 
@@ -86,6 +89,7 @@ def with_options(spec: RemoteSpec, options: argparse.Namespace) -> RemoteSpec:
         "scopes": tuple(dict.fromkeys(scopes)),
         "client_id": options.client_id,
         "client_secret": Expander(os.environ, {}).text(secret, "--client-secret") if secret else None,
+        "client_metadata_url": options.client_metadata_url,
         "redirect_port": options.redirect_port,
     }
     return spec._replace(auth=auth._replace(**{key: value for key, value in given.items() if value}))

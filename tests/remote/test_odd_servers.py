@@ -219,7 +219,7 @@ def test_a_server_that_is_busy_is_waited_for_where_that_is_safe(tmp_path: Path, 
             assert ("result" in answer) == served
             if not served:
                 assert "answered tools/call with HTTP 503 (Service Unavailable)" in message_of(answer)
-                assert answer["error"]["data"] == {"dev.crp/http": {"status": 503, "retryAfter": "0"}}
+                assert answer["error"]["data"] == {"dev.crp/http": {"status": 503, "retryAfter": "0", "reached": False}}
                 assert SECRET not in json.dumps(answer)
         await server.stop()
 
@@ -614,7 +614,8 @@ def test_a_clients_credential_is_handed_on_and_its_challenge_back(tmp_path: Path
         async with odd(handler) as server, connected(server.url, tmp_path, auth=auth) as core:
             error = (await core.call("t"))["error"]
             challenge = 'Bearer resource_metadata="http://h/m"'
-            assert error["data"] == {"dev.crp/http": {"status": 401, "wwwAuthenticate": challenge}}
+            about = {"status": 401, "wwwAuthenticate": challenge, "reached": False}
+            assert error["data"] == {"dev.crp/http": about}
             core.inbound = {"x-upstream-authorization": f"Bearer {SECRET}"}
             assert (await core.call("t"))["result"] == {}
 

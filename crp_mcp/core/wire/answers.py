@@ -16,6 +16,8 @@ INTERNAL_ERROR = -32603
 CONNECTION_CLOSED = -32000
 REQUEST_TIMEOUT = -32001
 UNSUPPORTED_VERSION = -32022
+HTTP_DATA = "dev.crp/http"
+"""In an error's data: what HTTP said. With `"reached": false`, the server itself has not seen the request."""
 
 
 class Failure(NamedTuple):

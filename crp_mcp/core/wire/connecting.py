@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .answers import CONNECTION_CLOSED, Failure, notification_line, request_line
 from .commands import Close, Command, Log, Open, ServerRules, ToServer
+from .eras import turned_away
 from .frame import Frame, Piece, make, text_of
 from .requests import Done, Outcome, Pending, Requests
 
@@ -152,6 +153,10 @@ class Connecting:
                 self.start_session(now)
             return
         if isinstance(outcome, Frame):
+            refusal = turned_away(outcome)
+            if refusal is not None:
+                self.turned_away(refusal, now)
+                return
             if self.on_refused and self.on_refused(self, outcome, now):  # type: ignore[arg-type]
                 return
             why = text_of(outcome.part("message")) or "no reason given"
@@ -212,6 +217,16 @@ class Connecting:
         if self.bridge is not None:
             self.bridge.closed(now)
         self._fail_all(failure, now)
+
+    def turned_away(self, refusal: Failure, now: float) -> None:
+        """The server could not be asked. Whoever waits is told why, and the next request tries again."""
+        self._emit(Close(self.name))
+        self.state, self.ready, self.greeted = "down", False, False
+        self._probe = None
+        self._not_before = now
+        if self.bridge is not None:
+            self.bridge.closed(now)
+        self._fail_all(refusal, now)
 
     def reopen(self, reason: str, now: float) -> None:
         """End the connection; the next request, or `greet`, begins another. What is under way fails."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .frame import Frame
+from .answers import HTTP_DATA, UNSUPPORTED_VERSION, Failure
+from .frame import Frame, text_of
 
 HANDSHAKE = "handshake"
 MODERN = "2026-07-28"
@@ -33,3 +34,37 @@ def is_modern(frame: Frame) -> bool:
         return True
     meta = frame.part("_meta")
     return meta is not None and ENVELOPE_VERSION in meta and frame.method != "initialize"
+
+
+_MODERN_ERRORS = (b"-32020", b"-32021")
+"""Errors of 2026-07-28 alone: headers that do not match, a capability of the client's that lacks."""
+
+
+def era_of(answer: Frame) -> str | None:
+    """What an answer to `server/discover` says of its server's era; None where the server has not seen the question."""
+    if "result" in answer.top:
+        versions = answer.part("supportedVersions")
+        return MODERN if versions is None or b'"%b"' % MODERN.encode() in versions else HANDSHAKE
+    if turned_away(answer) is not None:
+        return None
+    code, data = answer.part("code"), answer.part("data") or b""
+    supported = code == b"%d" % UNSUPPORTED_VERSION and b'"%b"' % MODERN.encode() in data
+    return MODERN if supported or code in _MODERN_ERRORS else HANDSHAKE
+
+
+def turned_away(answer: Frame) -> Failure | None:
+    """The error of a request that did not reach its server, such as one without a login; None for any other."""
+    data = answer.part("data") if "error" in answer.top else None
+    if data is None or HTTP_DATA.encode() not in data:
+        return None
+    import json
+
+    try:
+        said = json.loads(data)
+        code = int(answer.part("code") or 0)
+    except ValueError:
+        return None
+    about = said.get(HTTP_DATA) if isinstance(said, dict) else None
+    if not isinstance(about, dict) or about.get("reached") is not False:
+        return None
+    return Failure(code, text_of(answer.part("message")) or "", said)

@@ -9,7 +9,7 @@ from .answers import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Failure,
 from .calls import Call
 from .catalog import is_shown, read_tools
 from .commands import OwnSide, ServerRules
-from .eras import HANDSHAKE, MODERN
+from .eras import HANDSHAKE, MODERN, era_of, turned_away
 from .frame import Edit, Frame, text_of
 from .link import Link
 from .proxy import Proxy
@@ -73,7 +73,8 @@ class InPlace(Proxy):
             link.greeting = before
             self._opened(call, outcome)
             return
-        if not refused or link.bridge is not None or link.rules.era != "auto" or link.era == MODERN:
+        away = isinstance(outcome, Frame) and turned_away(outcome) is not None
+        if not refused or away or link.bridge is not None or link.rules.era != "auto" or link.era == MODERN:
             self._opened(call, outcome)
             return
         # It may be one that has no handshake any more.
@@ -105,7 +106,7 @@ class InPlace(Proxy):
 
     def _discovered(self, call: Call, outcome: Outcome) -> None:
         if isinstance(outcome, Frame) and self.link.bridge is None:
-            self.link.era = MODERN if "result" in outcome.top else HANDSHAKE
+            self.link.era = era_of(outcome) or self.link.era
         self._opened(call, outcome)
 
     def _opened(self, call: Call, outcome: Outcome) -> None:

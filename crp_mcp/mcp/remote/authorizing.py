@@ -11,7 +11,8 @@ import re
 import time
 import warnings
 from collections.abc import AsyncGenerator
-from urllib.parse import urljoin
+from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
@@ -63,6 +64,8 @@ class WantedScope(httpx2.Auth):
     def __init__(self, provider: OAuthClientProvider, scopes: tuple[str, ...]) -> None:
         self._provider = provider
         self._scope = " ".join(scopes)
+        self.forced = False
+        """Log in though nobody asked for it."""
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         flow = self._provider.async_auth_flow(request)
@@ -70,6 +73,8 @@ class WantedScope(httpx2.Auth):
             outgoing = await anext(flow)
             while True:
                 response = yield outgoing
+                if outgoing is request and self.forced:
+                    response.status_code, self.forced = 401, False
                 if outgoing is request and response.status_code == 401 and self._scope:
                     said = response.headers.get("www-authenticate", "Bearer")
                     said = re.sub(r',?\s*\bscope\s*=\s*("[^"]*"|[^\s,]+)', "", said).rstrip(" ,")
@@ -90,20 +95,9 @@ async def authorize(spec: RemoteSpec, provider: OAuthClientProvider, kept: Kept,
     """
     if not is_private(spec.url):
         raise Refused("its URL is not https, so a token would be readable on the way")
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": PROTOCOL,
-            "capabilities": {},
-            "clientInfo": {"name": "crp-mcp", "version": __version__},
-        },
-    }
-    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": PROTOCOL}
     try:
         async with open_client(spec.url) as client:
-            status = await _knock(client, spec, headers, body, WantedScope(provider, scopes))
+            status = await Knocking(client, spec, WantedScope(provider, scopes), kept).run()
     except OAuthFlowError as error:
         raise Refused(_in_words(error)) from None
     except httpx2.HTTPError as error:
@@ -115,25 +109,66 @@ async def authorize(spec: RemoteSpec, provider: OAuthClientProvider, kept: Kept,
     return _login(spec, provider, kept)
 
 
-async def _knock(
-    client: httpx2.AsyncClient, spec: RemoteSpec, headers: dict[str, str], body: object, auth: httpx2.Auth
-) -> int:
-    """A request that needs a token. A server of the older transport is asked for its stream."""
-    for method in ("GET",) if spec.transport == "sse" else ("POST", "GET"):
-        content = json.dumps(body).encode() if method == "POST" else None
-        more = {"content-type": "application/json"} if content else {}
-        request = client.build_request(
-            method, spec.url, headers={**headers, **more}, content=content, timeout=httpx2.Timeout(SECONDS)
-        )
-        response = await client.send(request, auth=auth, stream=True)
-        status = response.status_code
-        session = response.headers.get("mcp-session-id")
-        await response.aclose()
+class Knocking:
+    """Requests until one of them wants a token. Some servers greet anybody, and want one for what comes after."""
+
+    def __init__(self, client: httpx2.AsyncClient, spec: RemoteSpec, auth: WantedScope, kept: Kept) -> None:
+        self._client = client
+        self._spec = spec
+        self._auth = auth
+        self._kept = kept
+        self._headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": PROTOCOL}
+
+    async def run(self) -> int:
+        """The last status; whether there is a token shows in what is kept."""
+        status = 405 if self._spec.transport == "sse" else await self._greet()
+        if status in (404, 405) and self._kept.tokens is None:
+            status = await self._send("GET", None)
+        if self._kept.tokens is None and status < 400 and await self._is_protected():
+            self._auth.forced = True
+            await self._send("GET" if self._spec.transport == "sse" else "POST", _message("ping", 3))
+        session = self._headers.get("mcp-session-id")
         if session:
-            await client.delete(spec.url, headers={**headers, "mcp-session-id": session}, auth=auth, timeout=SECONDS)
-        if status not in (404, 405):
-            break
-    return status
+            await self._client.delete(self._spec.url, headers=self._headers, auth=self._auth, timeout=SECONDS)
+        return status
+
+    async def _greet(self) -> int:
+        about = {"name": "crp-mcp", "version": __version__}
+        params = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about}
+        status = 0
+        for message in (
+            _message("initialize", 1, params),
+            _message("notifications/initialized"),
+            _message("tools/list", 2),
+        ):
+            status = await self._send("POST", message)
+            if self._kept.tokens is not None or status in (404, 405):
+                break
+        return status
+
+    async def _send(self, method: str, message: dict[str, Any] | None) -> int:
+        content = json.dumps(message).encode() if message and method == "POST" else None
+        more = {"content-type": "application/json"} if content else {}
+        headers = {**self._headers, **more}
+        waiting = httpx2.Timeout(SECONDS)
+        request = self._client.build_request(method, self._spec.url, headers=headers, content=content, timeout=waiting)
+        response = await self._client.send(request, auth=self._auth, stream=True)
+        await response.aclose()
+        if "mcp-session-id" in response.headers:
+            self._headers["mcp-session-id"] = response.headers["mcp-session-id"]
+        return int(response.status_code)
+
+    async def _is_protected(self) -> bool:
+        """Whether it says that there is something to log in for, though nothing we asked for needed it (RFC 9728)."""
+        parts = urlsplit(self._spec.url)
+        url = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path.rstrip('/')}"
+        response = await self._client.get(url, headers={"accept": "application/json"}, timeout=SECONDS)
+        return response.status_code == 200 and "authorization_servers" in response.text
+
+
+def _message(method: str, ident: int | None = None, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+    return {name: value for name, value in message.items() if value is not None}
 
 
 def _login(spec: RemoteSpec, provider: OAuthClientProvider, kept: Kept) -> Login:

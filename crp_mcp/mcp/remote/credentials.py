@@ -11,7 +11,7 @@ from crp_mcp.errors import ConfigError
 from crp_mcp.log import log
 from crp_mcp.mcp.spec import OAuth, PassThrough, RemoteSpec
 
-from .faults import HTTP_DATA, Fault, wanted_scope
+from .faults import Fault, wanted_scope
 from .renewing import Refused, again, renew
 from .tokens import Login, TokenFile
 
@@ -133,10 +133,10 @@ class Credentials:
         lacks = status == 403 and scope is not None
         if status != 401 and not lacks:
             return
-        data: dict[str, Any] = {"status": status}
+        http: dict[str, Any] = {"status": status}
         if self._passes and headers.get("www-authenticate"):
-            data["wwwAuthenticate"] = headers["www-authenticate"]
-        raise Fault(self._advice(scope if lacks else None, status), data={HTTP_DATA: data}, sent=False)
+            http["wwwAuthenticate"] = headers["www-authenticate"]
+        raise Fault(self._advice(scope if lacks else None, status), http=http, sent=False)
 
     def _advice(self, scope: str | None, status: int) -> str:
         said = f"(HTTP {status})"

@@ -7,44 +7,59 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 
-from crp_mcp.core.wire.answers import CONNECTION_CLOSED, METHOD_NOT_FOUND, Failure
+from crp_mcp.core.wire.answers import CONNECTION_CLOSED, HTTP_DATA, METHOD_NOT_FOUND, Failure
 from crp_mcp.core.wire.scan import NotJson, items, members
 
-HTTP_DATA = "dev.crp/http"
 _LONGEST_WAIT = 30.0
 """A server that asks for a longer pause than this is not waited for."""
 _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e ]+")
 
 
+_NOT_THE_SERVER = (401, 403, 407, 408, 429)
+"""Said by what stands before a server; so is all from 500 on."""
+
+
 class Fault(Exception):
     """A request got no answer. The text completes "The MCP server X …".
 
-    `sent`: it may have been run. `passing`: it may well succeed a moment later.
+    `sent`: it may have been run. `passing`: it may well succeed a moment later. `reached`: the server itself has seen
+    it and does not take it, which tells something of the server. `http`: what HTTP said.
     """
 
     def __init__(
-        self, text: str, *, sent: bool = True, passing: bool = False, code: int = CONNECTION_CLOSED, data: Any = None
+        self,
+        text: str,
+        *,
+        sent: bool = True,
+        passing: bool = False,
+        reached: bool = False,
+        code: int = CONNECTION_CLOSED,
+        http: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(text)
         self.sent = sent
         self.passing = passing
+        self.reached = reached
         self.code = code
-        self.data = data
+        self.http = http
 
     def failure(self, server: str) -> Failure:
-        return Failure(self.code, f"The MCP server {server!r} {self}.", self.data)
+        about = {**self.http, **({} if self.reached else {"reached": False})}
+        return Failure(self.code, f"The MCP server {server!r} {self}.", {HTTP_DATA: about} if about else None)
 
 
 def status_fault(status: int, headers: Mapping[str, str], method: str) -> Fault:
     """What an HTTP status that is no success means for a request."""
     wait = headers.get("retry-after")
-    data: dict[str, Any] = {HTTP_DATA: {"status": status, **({"retryAfter": wait} if wait else {})}}
+    http = {"status": status, **({"retryAfter": wait} if wait else {})}
+    reached = status < 500 and status not in _NOT_THE_SERVER
     said = f"answered {method} with HTTP {status}{_phrase(status)}"
     code = METHOD_NOT_FOUND if method == "server/discover" and status in (404, 405) else CONNECTION_CLOSED
-    return Fault(f"{said}{_advice(status, wait)}", code=code, data=data)
+    return Fault(f"{said}{_advice(status, wait)}", code=code, reached=reached, http=http)
 
 
 def _phrase(status: int) -> str:

@@ -24,7 +24,7 @@ CONNECTIONS = 128
 IDLE_CONNECTIONS = 8
 IDLE_SECONDS = 4.0
 """Shorter than what servers commonly allow, so that a request seldom meets a connection that is just being closed."""
-CONNECT_SECONDS = 20.0
+CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 60.0
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A peer that went away without a word is noticed within a minute or so."""

@@ -14,7 +14,7 @@ from .outgoing import Outgoing
 from .peer import EVENT_STREAM, Peer, media_type
 
 USUAL_WAIT = 1.0
-SHORTEST_WAIT = 0.01
+SHORTEST_WAIT = 0.05
 LONGEST_WAIT = 60.0
 ATTEMPTS = 5
 """So many times in a row an answer's stream may fail to open before the answer is given up."""
@@ -78,7 +78,7 @@ class Listening:
         """
         failed = 0
         while not message.settled:
-            await asyncio.sleep(reader.retry if reader.retry is not None else USUAL_WAIT)
+            await asyncio.sleep(USUAL_WAIT if reader.retry is None else max(reader.retry, SHORTEST_WAIT))
             following = EventReader(self._peer.lines)
             following.last_id, following.retry = reader.last_id, reader.retry
             reader = following

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crp_mcp.core.wire.answers import INVALID_REQUEST, Failure
+from crp_mcp.core.wire.answers import INVALID_REQUEST
 from crp_mcp.core.wire.commands import Log, OwnSide
-from crp_mcp.core.wire.eras import HANDSHAKE, MODERN
+from crp_mcp.core.wire.eras import HANDSHAKE, MODERN, era_of, turned_away
 from crp_mcp.core.wire.frame import Frame, text_of
 from crp_mcp.core.wire.requests import Outcome
 
@@ -53,19 +53,14 @@ def _envelope(meta: bytes | None) -> bytes:
 
 
 def _probed(link: Link, own: OwnSide, meta: bytes | None, outcome: Outcome, now: float) -> None:
-    if speaks_modern(outcome):
+    refusal = turned_away(outcome) if isinstance(outcome, Frame) else None
+    if refusal is not None:
+        link.turned_away(refusal, now)
+    elif isinstance(outcome, Frame) and era_of(outcome) == MODERN:
         link.era = MODERN
         link.admit(now)
     else:
         to_handshake(link, own, meta, now)
-
-
-def speaks_modern(outcome: Outcome) -> bool:
-    """Whether this answer to `server/discover` is that of a server of 2026-07-28."""
-    if isinstance(outcome, Failure) or "result" not in outcome.top:
-        return False
-    versions = outcome.part("supportedVersions")
-    return versions is None or b'"%b"' % MODERN.encode() in versions
 
 
 def to_handshake(link: Link, own: OwnSide, meta: bytes | None, now: float) -> None:
