@@ -110,13 +110,17 @@ def _value(column: Column, rows: frozenset[int]) -> Held | None:
     return next(iter(values.values())) if len(values) == 1 else None
 
 
-_OF_NUMBER = frozenset(("more", "less", "fewer", "higher", "lower", "greater", "larger", "smaller"))
-"""Comparatives that can be of how many there are; `better` and `older` cannot."""
+_OF_NUMBER = frozenset(("more", "less", "fewer"))
+"""Comparatives of how many there are; `better` and `larger` are of something else."""
 
 
 def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tuple[Mention, ...]) -> Iterator[Reading]:
     """`more games in A than in B`: how many rows each has."""
-    if op.op not in ("more", "less", "same", "twice") or (op.op in ("more", "less") and op.low not in _OF_NUMBER):
+    after = scene.chunks[op.at + 1].low if op.at + 1 < len(scene.chunks) else ""
+    counts = op.low in _OF_NUMBER or (
+        op.low in ("higher", "lower", "greater", "larger", "smaller") and after == "number"
+    )
+    if op.op not in ("more", "less", "same", "twice") or (op.op in ("more", "less") and not counts):
         return
     numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_measure for r in c.columns)]
     nouns = frozenset(c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns) or c in numeric)

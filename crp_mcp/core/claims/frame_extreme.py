@@ -17,7 +17,7 @@ from .reading import Reading
 from .rows import bears_out, quote
 from .scene import Mention, Scene, Selection
 from .versions import Version
-from .words import word_list
+from .words import stem, word_list
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -83,9 +83,12 @@ def _than_any(scene: Scene) -> frozenset[int]:
     return frozenset()
 
 
+_TAKES_TIME = frozenset(stem(w) for w in word_list("time duration lap latency elapsed runtime"))
+
+
 def directions(column: Column, op: Chunk, direction: str) -> list[str]:
     """Where less is better (`rank`), `best` is the smallest, and `highest` may be either."""
-    if op.low in ("fastest", "slowest", "quickest") and set(column.words) & {"time", "duration", "lap", "durat"}:
+    if op.low in ("fastest", "slowest", "quickest") and set(column.words) & _TAKES_TIME:
         return ["min" if op.low != "slowest" else "max"]
     if op.low in ("oldest", "youngest") and column.is_date:
         return ["min" if direction == "max" else "max"]

@@ -73,7 +73,7 @@ _ATTRIBUTES = {
     "latest later newest newer earliest earlier recent recently": "date year time founded established created updated "
     "released day timestamp at opened launched started joined registered signed published modified",
     "cheapest cheaper costliest costlier expensive cost costs": "price cost fare amount rate fee total",
-    "fastest faster slowest slower": "time speed",
+    "fastest faster slowest slower quickest quicker": "time speed latency duration elapsed runtime",
     "richest poorest wealthiest": "income revenue money wealth worth gdp",
     "busiest": "traffic passengers attendance",
     "hottest warmest coldest": "temperature temp",

@@ -9,11 +9,15 @@ from .lexicon import REPORT
 from .parse import Chunk, Parse
 from .rows import number_rows, quote
 from .scene import Cond, Mention
-from .words import LIGHT, STOP, stem
+from .words import LIGHT, STOP, stem, word_list
 
 _IDS = frozenset(stem(w) for w in ("id", "no", "number", "num", "nr", "key", "index", "#"))
 _JOIN = frozenset((",", "and", "or", "&"))
 _VERBS = REPORT - frozenset(stem(w) for w in ("match", "report", "list", "show"))
+
+
+_LEADS = frozenset(word_list("the this that a an and or of in on for to from by with both only not but : ( ,")) | {""}
+"""What may stand before a noun; before a verb stands what does it."""
 
 
 def numbered_rows(parse: Parse) -> list[Mention]:
@@ -49,8 +53,10 @@ def _noun_before(parse: Parse, chunk: Chunk) -> Chunk | None:
         return None
     low, root = noun.words[-1].low, noun.words[-1].stem
     verb = low.endswith(("ed", "ing")) or root in _VERBS or low in STOP
-    named = root in parse.table.nouns or bool(noun.columns) or noun.text[:1].isupper() or root not in LIGHT
-    return None if verb or not named else noun
+    known = root in parse.table.nouns or bool(noun.columns)
+    lead = parse.chunks[noun.at - 1].low if noun.at else ""
+    opens = lead in _LEADS and (noun.text[:1].isupper() or root not in LIGHT)
+    return None if verb or not (known or opens) else noun
 
 
 def _listed(parse: Parse, first: Chunk) -> list[Chunk]:
@@ -67,6 +73,8 @@ def _listed(parse: Parse, first: Chunk) -> list[Chunk]:
 def _counts_on(parse: Parse, last: Chunk) -> bool:
     """Whether a noun follows that the number would count (`team red 3 members`)."""
     following = parse.chunks[last.at + 1] if last.at + 1 < len(parse.chunks) else None
+    if following is not None and following.low in ("of", "out"):
+        return True
     if following is None or not following.words[0].is_word or following.low in STOP or following.op:
         return False
     return following.words[-1].low.endswith("s") and not following.is_exact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from .words import fold, word_list
 
@@ -94,13 +93,14 @@ def factors(stated: Measure, column: Measure) -> tuple[float, ...]:
     """What to multiply a stated number by to have it in the column's unit; kilo- and megabytes may count 1,024s."""
     if stated[0] != column[0]:
         return ()
-    ways = {a / b for a in _alike(stated) for b in _alike(column)} if stated[0] == "B" else {stated[1] / column[1]}
-    return tuple(sorted(ways, key=lambda w: abs(w - stated[1] / column[1])))
+    plain = stated[1] / column[1]
+    mine, theirs = _POWERS.get(stated[1]), _POWERS.get(column[1])
+    if stated[0] != "B" or mine is None or theirs is None or mine == theirs:
+        return (plain,)
+    return (plain, 1024.0 ** (mine - theirs))
 
 
-def _alike(unit: Measure) -> Iterable[float]:
-    power = {1e3: 1, 1e6: 2, 1e9: 3, 1e12: 4}.get(unit[1])
-    return (unit[1],) if power is None else (unit[1], float(1024**power))
+_POWERS = {1.0: 0, 1e3: 1, 1e6: 2, 1e9: 3, 1e12: 4}
 
 
 def guesses(stated: Measure) -> tuple[float, ...]:

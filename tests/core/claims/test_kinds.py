@@ -132,6 +132,8 @@ RIGHT = [
     (SCORES, "Deep-XL achieves the best performance on BLEU and chrF."),
     (SCORES, "Base gives the worst results."),
     (SCORES, "Deep-XL outperforms all other models on BLEU."),
+    (GOODS, "The slowest item is the desk, with 300 ms."),
+    (RUNS, "All jobs have a size of at least 2 MB."),
     (RUNS, "test took the longest, at 2 seconds."),
     (RUNS, "The lint job has a size of 5 MB."),
 ]
@@ -189,6 +191,7 @@ WRONG = [
     (SCORES, "Base outperforms all other models."),
     (SCORES, "Wide gives the worst results."),
     (SCORES, "Deep does not outperform Wide."),
+    (RUNS, "All jobs have a size of at least 3 MB."),
     (RUNS, "lint took the longest."),
     (RUNS, "The lint job has a size of 5 GB."),
 ]
@@ -200,6 +203,7 @@ OPEN = [
     (STAFF, "There are 6 people, including Zoe."),
     (STAFF, "Everyone but Ida is younger than 60."),
     (TICKETS, "Ticket 9 is closed."),
+    (TICKETS, "Mara won 3 and lost 2."),
     (STAFF, "Almost everyone earns over 80,000."),
     (SCORES, "Deep-XL outperforms Deep."),
     (SCORES, "Deep-XL has the best results."),
