@@ -31,6 +31,8 @@ QUERIES = {
     "filter": "SELECT order_id, city, amount FROM {t} WHERE status = 'closed' AND amount > 5000 LIMIT 20",
     "group": "SELECT city, status, count(*), max(amount) FROM {t} GROUP BY city, status",
     "sum": "SELECT sum(amount) FROM {t}",
+    "average": "SELECT avg(amount) FROM {t}",
+    "sums": "SELECT city, sum(amount) FROM {t} GROUP BY city",
 }
 
 

@@ -32,6 +32,8 @@ BUSY_SECONDS = 60.0
 MOST_BYTES = 4 << 30
 """Size of a cache file above which the tables built first make room for others."""
 CATALOGUE = "crp_tables"
+_MEMBERS = ("name", "scratch_id", "rows", "columns", "text", "indexed", "decimals", "lost", "amounts", "sums")
+_MADE = ("name", "scratch_id", "rows", "columns", "text", "lost", "sums")
 _INCREMENTAL = 2
 T = TypeVar("T")
 
@@ -52,6 +54,8 @@ class Table:
     """Columns of numbers or dates -> how many texts were neither, and are null."""
     amounts: Mapping[str, bool] = field(default_factory=dict)
     """For text columns that were asked: whether they look like numbers all the same."""
+    sums: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Columns of fractions -> (hidden column with them as whole numbers, digits these are shifted by)."""
     union: tuple[Table, ...] = ()
     """Of a stream: the tables of its chunks, in order; such a table is in no file."""
 
@@ -88,8 +92,7 @@ class Cache:
         """Tables of one result that exist, the main one first."""
         with self._read() as db:
             rows = db.execute(
-                f"SELECT name, scratch_id, rows, columns, text, indexed, decimals, lost, amounts FROM {CATALOGUE} "
-                "WHERE scratch_id = ? ORDER BY rowid",
+                f"SELECT {', '.join(_MEMBERS)} FROM {CATALOGUE} WHERE scratch_id = ? ORDER BY rowid",
                 (scratch_id,),
             )
             return tuple(_table(row) for row in rows)
@@ -121,8 +124,8 @@ class Cache:
                         made += build_parts(db, f"{entry.scratch_id}{place.suffix}", place.shape, source, taken)
             for one in made:
                 db.execute(
-                    f"INSERT INTO {CATALOGUE} (name, scratch_id, rows, columns, text, lost) VALUES (?, ?, ?, ?, ?, ?)",
-                    (one.name, entry.scratch_id, one.rows, json.dumps(one.columns), one.text, json.dumps(one.lost)),
+                    f"INSERT INTO {CATALOGUE} ({', '.join(_MADE)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (one.name, entry.scratch_id, one.rows, json.dumps(one.columns), one.text, *_noted(one)),
                 )
             db.execute(
                 "INSERT INTO crp_results (scratch_id, state) VALUES (?, ?) "
@@ -286,12 +289,16 @@ class Cache:
         db.close()
 
 
+def _noted(built: Built) -> tuple[str, str]:
+    return json.dumps(built.lost), json.dumps(built.sums)
+
+
 def _table(row: tuple[Any, ...]) -> Table:
     columns = tuple((name, kind, beside) for name, kind, beside in json.loads(row[3]))
     decimals = {name: None if one is None else Decimals(*one) for name, one in json.loads(row[6]).items()}
-    return Table(
-        row[0], row[1], row[2], columns, bool(row[4]), bool(row[5]), decimals, json.loads(row[7]), json.loads(row[8])
-    )
+    sums = {name: (hidden, digits) for name, (hidden, digits) in json.loads(row[9]).items()}
+    flags = bool(row[4]), bool(row[5])
+    return Table(row[0], row[1], row[2], columns, *flags, decimals, json.loads(row[7]), json.loads(row[8]), sums)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -321,7 +328,8 @@ def _make_catalogue(db: sqlite3.Connection, version: int) -> None:
     db.execute(
         f"CREATE TABLE IF NOT EXISTS {CATALOGUE} (name TEXT PRIMARY KEY COLLATE NOCASE, scratch_id TEXT NOT NULL, "
         "rows INTEGER NOT NULL, columns TEXT NOT NULL, text INTEGER NOT NULL, indexed INTEGER NOT NULL DEFAULT 0, "
-        "decimals TEXT NOT NULL DEFAULT '{}', lost TEXT NOT NULL DEFAULT '{}', amounts TEXT NOT NULL DEFAULT '{}')"
+        "decimals TEXT NOT NULL DEFAULT '{}', lost TEXT NOT NULL DEFAULT '{}', amounts TEXT NOT NULL DEFAULT '{}', "
+        "sums TEXT NOT NULL DEFAULT '{}')"
     )
     db.execute("CREATE TABLE IF NOT EXISTS crp_results (scratch_id TEXT UNIQUE, state INTEGER NOT NULL)")
     db.execute(f"PRAGMA user_version={FORMAT}")

@@ -50,6 +50,8 @@ class ColumnPlan:
     """Name of the column that has the original."""
     mixed: bool = False
     """Numbers and texts stand in it: the original is kept as what it is, number or text."""
+    digits: int | None = None
+    """Of fractions that are stored as such: digits after the point they seem to have at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,20 @@ def plan_columns(columns: Sequence[Column], *, text_cells: bool, rows: int) -> l
         stored = _store_as(column, text_cells)
         kind = "bigint" if stored.kind == "int" and _may_overflow(column, rows) else stored.kind
         second = free_beside(name, used) if stored.beside else None
-        plans.append(ColumnPlan(name, at, stored.declared, kind, stored.reading, second, stored.mixed))
+        digits = _digits(column) if stored.declared == "REAL" else None
+        plans.append(ColumnPlan(name, at, stored.declared, kind, stored.reading, second, stored.mixed, digits))
     return plans
+
+
+def _digits(column: Column) -> int | None:
+    """2, 4 or 6, whichever is enough for the values that the shape has; None where none is."""
+    seen = (column.low, column.high, *(text for text, _ in column.top))
+    sign = "," if column.spelling == NUMBERS[3].name else "."
+    parts = [re.match(r"\d*", text.partition(sign)[2]) for text in seen if text]
+    most = max((len(part.group()) for part in parts if part), default=0)
+    if any("e" in text.lower() and column.spelling != NUMBERS[2].name for text in seen if text):
+        return None
+    return next((digits for digits in (2, 4, 6) if most <= digits), None)
 
 
 def free_beside(name: str, used: set[str]) -> str:

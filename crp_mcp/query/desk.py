@@ -23,7 +23,7 @@ from .names import Names, Resolver
 from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
 from .sql import Statement, fix_now, join_dotted, read_statement, restore_names, selects_all
-from .views import base_tables, table_names, used_tables, view_of
+from .views import base_tables, hidden_sums, table_names, used_tables, view_of
 
 SECONDS = 5.0
 MOST_ROWS = 20_000
@@ -215,7 +215,8 @@ class Desk:
             most = max(one.digits for one in known)
             return Decimals(most, sum(one.count for one in known), sum(one.size for one in known))
 
-        fix_sums(statement, kinds, digits)
+        hidden = {} if selects_all(statement.tokens) else hidden_sums(used)
+        fix_sums(statement, kinds, digits, hidden)
 
     def _cautions(
         self, cache: Cache, statement: Statement, used: Sequence[Table], reads: Callable[[Table], set[str]]
@@ -239,7 +240,7 @@ class Desk:
         return notes(list(dict.fromkeys(mixed)), list(dict.fromkeys(texts)), lost)
 
     def _request(self, cache: Cache, statement: Statement, by_name: dict[str, Table], searched: bool) -> dict[str, Any]:
-        views = {name: view_of(name, table, searched) for name, table in by_name.items()}
+        views = {name: view_of(name, table, statement, searched) for name, table in by_name.items()}
         return {
             "op": "query",
             "path": str(cache.path),
@@ -329,7 +330,8 @@ def _reads(reads: dict[str, list[str]], statement: Statement, used: Sequence[Tab
 
     def columns(table: Table) -> set[str]:
         if not table.union:
-            return found.get(fold(table.name), set())
+            read = found.get(fold(table.name), set())
+            return read | {name for name, (hidden, _) in table.sums.items() if hidden in read}
         return {name for name, _, _ in table.columns if every or fold(name) in mentioned}
 
     return columns

@@ -8,7 +8,7 @@ from sqlite3 import sqlite_version_info
 
 from crp_mcp.core.folding import fold
 
-from .sql import Statement, Token, closing, table_places, written
+from .sql import Statement, Token, closing, quote, table_places, written
 
 _OPENERS = frozenset({"select", "distinct", "all"})
 
@@ -41,6 +41,7 @@ def is_safe(count: int, size: float, digits: int, *, compensated: bool = False) 
     return bool(roundings * size * 2.0**-53 * 10.0**digits < 0.25)
 
 
+_NONE: Mapping[str, tuple[str, int]] = {}
 Digits = Callable[[str], "Decimals | None"]
 """Name of a float column -> how exact sums of it can be had; None where they cannot."""
 
@@ -80,10 +81,13 @@ def computes(statement: Statement) -> bool:
     return False
 
 
-def fix_sums(statement: Statement, kinds: Mapping[str, str], digits: Digits) -> None:
+def fix_sums(
+    statement: Statement, kinds: Mapping[str, str], digits: Digits, hidden: Mapping[str, tuple[str, int]] = _NONE
+) -> None:
     """Make sums and averages exact: of a decimal column by whole numbers, of an expression by exact addition.
 
-    `kinds`: column name in lower case -> kind, over all tables of the query (`float` wins).
+    `kinds`: column name, folded -> kind, over all tables of the query (`float` wins). `hidden`: column name, folded ->
+    (the column that has it as whole numbers, shifted by how many digits).
     """
     alone = sum(token.low == "select" for token in statement.tokens if token.kind == "word") == 1
     for at in range(len(statement.tokens) - 1, -1, -1):
@@ -91,7 +95,7 @@ def fix_sums(statement: Statement, kinds: Mapping[str, str], digits: Digits) -> 
         called = token.kind == "word" and at + 1 < len(statement.tokens) and statement.tokens[at + 1].text == "("
         if called and token.low in ("sum", "total", "avg"):
             # Under another SELECT a name may stand for something else than the column of a table.
-            _fix_sum(statement, at, kinds, digits if alone else _unknown)
+            _fix_sum(statement, at, kinds, digits if alone else _unknown, hidden)
 
 
 def sum_exactly(statement: Statement) -> None:
@@ -109,7 +113,9 @@ def _unknown(column: str) -> Decimals | None:
     return None
 
 
-def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Digits) -> None:
+def _fix_sum(
+    statement: Statement, at: int, kinds: Mapping[str, str], digits: Digits, hidden: Mapping[str, tuple[str, int]]
+) -> None:
     tokens = statement.tokens
     end = closing(tokens, at + 1)
     if end is None:
@@ -130,6 +136,11 @@ def _fix_sum(statement: Statement, at: int, kinds: Mapping[str, str], digits: Di
     if places is not None:
         if places.safe and function != "avg" and not is_joined(statement):
             _by_rounding(statement, at, last, places.digits)
+            return
+        prepared, shift = hidden.get(fold(column or ""), ("", 0))
+        if prepared and shift >= places.digits:
+            whole = [*inside[:-1], Token("quoted", quote(prepared), prepared, inside[-1].lead)]
+            _by_whole_numbers(statement, at, end, last, shift, written(whole))
         else:
             _by_whole_numbers(statement, at, end, last, places.digits)
     elif function == "sum" and _is_fractional(inside, kinds):
@@ -157,15 +168,21 @@ def _past_filter(tokens: Sequence[Token], end: int) -> int:
     return end
 
 
-def _by_whole_numbers(statement: Statement, at: int, end: int, last: int, places: int) -> None:
-    """sum(c) -> (sum(CAST(round(c * 100.0) AS INTEGER)) / 100.0): no float is added, and one rounding is left."""
+def _by_whole_numbers(
+    statement: Statement, at: int, end: int, last: int, places: int, whole: str | None = None
+) -> None:
+    """sum(c) -> (sum(CAST(round(c * 100.0) AS INTEGER)) / 100.0): no float is added, and one rounding is left.
+
+    `whole`: what has these whole numbers already.
+    """
     tokens = statement.tokens
     before = written(tokens[at : last + 1]).strip()
     factor = f"1{'0' * places}.0"
     column = written(tokens[at + 2 : end])
     condition = written(tokens[end + 1 : last + 1])
     mean = tokens[at].low == "avg"
-    call = f"{'sum' if mean else tokens[at].text}(CAST(round({column} * {factor}) AS INTEGER)){condition}"
+    whole = whole or f"CAST(round({column} * {factor}) AS INTEGER)"
+    call = f"{'sum' if mean else tokens[at].text}({whole}){condition}"
     text = f"({call} / ({factor} * count({column}){condition}))" if mean else f"({call} / {factor})"
     statement.renamed[text] = before
     tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]

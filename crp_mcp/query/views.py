@@ -9,7 +9,7 @@ from crp_mcp.core.model import Kind
 
 from .cache import Table
 from .names import LATEST, Names, Stream
-from .sql import Statement, quote
+from .sql import Statement, quote, selects_all
 
 CHUNK = "_chunk"
 """Column of a stream that has the scratch_id of the chunk a row comes from."""
@@ -75,27 +75,42 @@ def base_tables(tables: Sequence[Table]) -> list[Table]:
     return list({table.name: table for table in found}.values())
 
 
+def hidden_sums(used: Sequence[Table]) -> dict[str, tuple[str, int]]:
+    """Folded names of columns that one table alone has, and has prepared sums of -> (hidden column, digits)."""
+    owners = [fold(name) for table in used for name, _, _ in table.columns]
+    return {
+        fold(name): prepared
+        for table in used
+        for name, prepared in table.sums.items()
+        if owners.count(fold(name)) == 1 and not table.union
+    }
+
+
 def used_tables(statement: Statement, by_name: Mapping[str, Table]) -> list[Table]:
     """The tables whose names occur."""
     found = [by_name[fold(token.name)] for token in statement.tokens if fold(token.name) in by_name]
     return list({table.name: table for table in found}.values())
 
 
-def view_of(name: str, table: Table, searched: bool) -> str | None:
+def view_of(name: str, table: Table, statement: Statement, searched: bool) -> str | None:
     """The SELECT that stands for a name; None where it is a table of the file. `searched`: texts are, by MATCH."""
     indexed = searched and table.text
+    every = selects_all(statement.tokens)
     if table.union:
         return " UNION ALL ".join(_chunk_select(table, part, indexed) for part in table.union)
-    if indexed or name != fold(table.name):
-        return _select(table, indexed)
-    return None
+    if indexed:
+        columns = ", ".join(quote(column) for column, _, _ in table.columns if column != "line_no")
+        return f"SELECT rowid AS line_no, {columns} FROM main.{quote(table.name + '.fts')}"
+    if table.sums and every:
+        return f"SELECT {', '.join(_shown(table, statement))} FROM main.{quote(table.name)}"
+    return None if name == fold(table.name) else f"SELECT * FROM main.{quote(table.name)}"
 
 
-def _select(table: Table, indexed: bool) -> str:
-    if not indexed:
-        return f"SELECT * FROM main.{quote(table.name)}"
-    columns = ", ".join(quote(name) for name, _, _ in table.columns if name != "line_no")
-    return f"SELECT rowid AS line_no, {columns} FROM main.{quote(table.name + '.fts')}"
+def _shown(table: Table, statement: Statement) -> list[str]:
+    """The columns that are not hidden; with `rowid` where the query asks for it, which a view does not have itself."""
+    names = [name for name, _, _ in table.columns] + [beside for _, _, beside in table.columns if beside]
+    asked = any(fold(token.name) == "rowid" for token in statement.tokens) and "rowid" not in map(fold, names)
+    return [*(["rowid AS rowid"] if asked else []), *map(quote, names)]
 
 
 def _chunk_select(table: Table, part: Table, indexed: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -163,3 +164,26 @@ def test_averages_are_rounded_once(room: Room) -> None:
     name = room.capture(column([1037.01, 12.5, 999.0, 3.02, 0.1, 0.2, 0.3]))
     assert room.one(f"SELECT avg(x) FROM {name}") == 205213 / 700
     assert json.loads(json.dumps(room.one(f"SELECT avg(x) FILTER (WHERE x < 1) FROM {name}"))) == 0.2
+
+
+def test_hidden_columns_stay_hidden_and_sums_exact(room: Room) -> None:
+    """Whole numbers beside fractions are in no answer, whichever way every column is asked for."""
+    rows = [{"id": n, "x": n * 7919 % 100_000 / 100, "y": n / 8} for n in range(3_000)]
+    name = room.capture(rows)
+    room.bench.tool("scratch_pin", scratch_id=name, name="Fractions")
+    cents = sum(n * 7919 % 100_000 for n in range(3_000))
+    for table in (name, "Fractions", "latest"):
+        assert room.rows(f"SELECT sum(x), avg(t.x) FROM {table} t WHERE id >= 0") == [[cents / 100, cents / 300_000]]
+        for every in ("SELECT * FROM {t}", "SELECT t.* FROM {t} t", "SELECT * FROM (SELECT * FROM {t})"):
+            assert room.answer(every.format(t=table) + " LIMIT 1").columns == ("id", "x", "y"), every
+    assert room.rows(f"SELECT sum(x) FROM (SELECT * FROM {name})") == [[cents / 100]]
+    assert room.rows(f"SELECT count(*) FROM {name} NATURAL JOIN Fractions") == [[3_000]]
+    assert room.rows(f"SELECT rowid, id FROM {name} WHERE rowid = 7") == [[7, 6]]
+    assert room.rows(f"SELECT sum(a.x) FROM {name} a JOIN Fractions b ON a.id = b.id") == [[cents / 100]]
+
+
+def test_more_digits_than_were_seen_do_not_spoil_a_sum(room: Room) -> None:
+    """The shape knows only the ends of a column; values between them may have more digits."""
+    values = [0.5, *(n + 0.25 for n in range(1_500)), 17.123456789, 9_999.5]
+    name = room.capture([{"n": n, "x": value} for n, value in enumerate(values)])
+    assert room.one(f"SELECT sum(x) FROM {name}") == float(sum(Decimal(str(value)) for value in values))
