@@ -8,7 +8,7 @@ from typing import Any
 from .answers import METHOD_NOT_FOUND, REQUEST_TIMEOUT, Failure, notification_line
 from .calls import Call
 from .commands import Log, ToHost
-from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN
+from .eras import HANDSHAKE, HANDSHAKE_VERSIONS, MODERN, turned_away
 from .frame import Frame
 from .gather import Gather, Gathered
 from .link import Link
@@ -121,7 +121,8 @@ class Reception:
     def _discovered(self, call: Call, found: dict[str, Gathered], now: float) -> None:
         """Servers that do not know the question are bridged to, unless that is all of them: then the host greets."""
         willing = [name for name, answer in found.items() if answer.results]
-        others = [self._links[name] for name in found if name not in willing]
+        away = {name: refusal for name, answer in found.items() if (refusal := _turned_away(answer)) is not None}
+        others = [self._links[name] for name in found if name not in willing and name not in away]
         for name in willing:
             if self._links[name].bridge is None:
                 self._links[name].era = MODERN
@@ -130,6 +131,8 @@ class Reception:
             link.era = HANDSHAKE if answer.refusal is not None or _is_silent(answer) else link.era
         if others and not willing:
             self._refuse(call, [link.name for link in others])
+        elif away and not willing:
+            self._proxy.fail(call, next(iter(away.values())))
         elif others:
             for link in others:
                 self._bridge(link, call, now)
@@ -156,6 +159,11 @@ def _refused(link: Link, answer: Frame, now: float) -> bool:
     from .bridges.meeting import refuses_handshake
 
     return refuses_handshake(link, answer, now)
+
+
+def _turned_away(answer: Gathered) -> Failure | None:
+    """Why a server could not be asked; None where it was."""
+    return turned_away(answer.refusal) if answer.refusal is not None else None
 
 
 def _is_silent(answer: Gathered) -> bool:
