@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ REPO = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="dies in forks")
 
 
-def crash(mode: str, base: Path, target: Path) -> list[Path]:
+def crash(mode: str, base: Path, target: Path, least: int = 10) -> list[Path]:
     """Run the crasher; the folders it left, the one of the run that came to its end last."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.relay.crasher", mode, base, target],
@@ -30,7 +31,7 @@ def crash(mode: str, base: Path, target: Path) -> list[Path]:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1]) >= 10
+    assert int(done.stdout.split()[-1]) >= least
     return sorted(target.iterdir())
 
 
@@ -48,34 +49,55 @@ def holds(folder: Path, needle: bytes = NEEDLE.encode()) -> bool:
     return any(needle in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_purge_killed_at_any_statement_happened_or_did_not(tmp_path: Path) -> None:
-    """All of it stands as before; or all is gone, with tombstones, and after housekeeping no byte is left."""
-    base = tmp_path / "base"
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
+    """A store, the ids of what a purge takes from it, and the id of what stays."""
+    base = tmp_path_factory.mktemp("crash") / "base"
     engine = opened(base)
     chosen = [capture(engine, f"first {NEEDLE}"), capture(engine, f"second {NEEDLE} " + "pad " * 2_000)]
-    scope = engine.settings.scope("conv")
     rows = '[{"a": 1, "b": "x"}, {"a": 2, "b": "' + NEEDLE + '"}]'
     chosen.append(capture(engine, rows))
-    asked = engine.tools.call("scratch_query", {"sql": f"select a, b from {chosen[2]}"}, scope)
+    asked = engine.tools.call("scratch_query", {"sql": f"select a, b from {chosen[2]}"}, engine.settings.scope("conv"))
     chosen.append(asked["structuredContent"]["scratch_id"])
-    bystander = capture(engine, "stays")
+    bystander = capture(engine, "stays" + random.Random(5).randbytes(200_000).hex())
     engine.close()
-    (tmp_path / "runs").mkdir()
-    outcomes = set()
-    for folder in crash("purge", base, tmp_path / "runs"):
-        engine = survivor(folder)
-        found = [engine.store.get(scope, name) for name in chosen]
-        gone = [isinstance(one, Stub) for one in found]
-        assert all(gone) or not any(gone), folder.name
-        for one in found:
-            if isinstance(one, Entry):
-                assert NEEDLE.encode() in b"".join(engine.store.iter_payload(one.payload_id))
-        assert isinstance(engine.store.get(scope, bystander), Entry)
-        engine.close()
-        if all(gone):
-            assert not holds(folder), folder.name
-        outcomes.add(all(gone))
+    return base, chosen, bystander
+
+
+def after_death(folder: Path, chosen: list[str], bystander: str) -> bool:
+    """Whether the purge happened. All of it or nothing; and where it did, housekeeping leaves no byte."""
+    engine = survivor(folder)
+    scope = engine.settings.scope("conv")
+    found = [engine.store.get(scope, name) for name in chosen]
+    gone = [isinstance(one, Stub) for one in found]
+    assert all(gone) or not any(gone), folder.name
+    for one in (*found, engine.store.get(scope, bystander)):
+        if isinstance(one, Entry):
+            data = b"".join(engine.store.iter_payload(one.payload_id))
+            assert data.startswith(b"stays") or NEEDLE.encode() in data
+    engine.close()
+    if all(gone):
+        assert not holds(folder), folder.name
+    return all(gone)
+
+
+def test_a_purge_killed_at_any_statement_happened_or_did_not(
+    stored: tuple[Path, list[str], str], tmp_path: Path
+) -> None:
+    """All of it stands as before; or all is gone, with tombstones, and after housekeeping no byte is left."""
+    base, chosen, bystander = stored
+    outcomes = {after_death(folder, chosen, bystander) for folder in crash("purge", base, tmp_path)}
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("mode", ["rewrite", "grow", "log"])
+def test_a_purge_killed_while_the_file_is_rewritten_is_finished_by_the_next_process(
+    stored: tuple[Path, list[str], str], tmp_path: Path, mode: str
+) -> None:
+    """Inside the rewriting, at torn writes, while the log is copied: the store is sound, and no byte comes back."""
+    base, chosen, bystander = stored
+    for folder in crash(mode, base, tmp_path, 6):
+        assert after_death(folder, chosen, bystander)
 
 
 def test_a_capture_killed_at_any_statement_happened_or_did_not(tmp_path: Path) -> None:
