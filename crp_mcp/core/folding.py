@@ -15,11 +15,17 @@ def fold(name: str) -> str:
     return name.lower() if name.isascii() else name.translate(_FOLD)
 
 
+def utterable(name: str) -> str:
+    """The name with marks in place of what no statement can hold: NUL, and halves of surrogate pairs."""
+    return name.replace("\0", "\ufffd").encode("utf-8", "replace").decode() if not name.isprintable() else name
+
+
 def unique_names(names: Sequence[str]) -> list[str]:
     """Every column's name, no two the same to SQLite: `column_2` where there is none, `name_2` where one comes again.
 
     A name that stands in the data is never given to another column.
     """
+    names = list(map(utterable, names))
     taken = {fold(name) for name in names}
     used: set[str] = set()
     found = []

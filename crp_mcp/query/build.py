@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
-from crp_mcp.core.folding import fold
+from crp_mcp.core.folding import fold, utterable
 from crp_mcp.core.model import Kind
 from crp_mcp.core.shape.again import SMALL, has_blocks, open_body, open_document, row_blocks, small_rows, stream_rows
 from crp_mcp.core.shape.cells import NotJson
@@ -51,7 +51,7 @@ def build_parts(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
     built: list[Built] = []
     used = set(map(fold, taken))
     for key, items in lists_of(document).items():
-        part = f"{name}.{key}"
+        part = f"{name}.{utterable(key)}"
         if fold(part) not in used:
             used.add(fold(part))
             built.append(_build_items(db, part, items))

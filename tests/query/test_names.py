@@ -118,6 +118,48 @@ def test_tables_of_sqlite_itself_are_refused_by_name(room: Room, table: str) -> 
     assert "writing" not in str(error.value)
 
 
+def test_names_of_any_kind_are_columns(room: Room) -> None:
+    """Quotes, line ends, keywords, signs, NUL and half surrogates: each value stands under its name."""
+    names = [
+        'a"b',
+        "c'd",
+        "e\nf",
+        "select",
+        "x;drop table t",
+        "[br]",
+        "`q`",
+        "ß",
+        "SS",
+        "*",
+        "1",
+        "",
+        ".",
+        "--c",
+        "日本",
+    ]
+    names += [
+        "\u202e",
+        "nul\x00l",
+        "half\ud800",
+        "x" * 300,
+        "sqlite_x",
+        "rowid",
+        "_rowid_",
+        "text",
+        "value_text",
+        "value",
+    ]
+    name = room.capture([dict.fromkeys(names, 0) | {one: at for at, one in enumerate(names)}] * 3)
+    answer = room.answer(f"SELECT * FROM {name} LIMIT 1")
+    assert json.loads(answer.rows[0]) == list(range(len(names)))
+    assert [answer.columns[at] for at in (11, 16, 17)] == ["column_12", "nul\ufffdl", "half?"]
+    for at, column in enumerate(answer.columns):
+        quoted = column.replace('"', '""')
+        assert room.rows(f'SELECT max("{quoted}"), sum(t."{quoted}") FROM {name} t') == [[at, 3 * at]], column
+    part = room.capture({"li\x00st": [1, 2], "other": [{"a": 1}], "n": "x"})
+    assert room.rows(f'SELECT value FROM "{part}.li\ufffdst"') == [[1], [2]]
+
+
 def test_lists_inside_a_block_are_tables(room: Room) -> None:
     """Each block of several has its own lists, also under names that another block has too."""
     first = {"items": [{"a": 1}, {"a": 2}], "others": [{"b": 3}], "name": "n"}
