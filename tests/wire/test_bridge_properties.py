@@ -18,6 +18,7 @@ from .playbook import error, note, request, result
 from .test_bridge_to_handshake import ABLE, FORM, bridged
 from .test_bridge_to_modern import ELICIT, asks
 from .test_bridge_to_modern import bridged as bridged_to_modern
+from .test_properties import CONVERSATION, METHODS, VALUES, converse
 
 CHOICES = st.lists(st.integers(0, 2**16), max_size=60)
 
@@ -162,7 +163,7 @@ class OldServer(World):
                 self.withdraw()
             elif self.running:
                 self.finish(next(iter(self.running)))
-        assert not (self.held or self.running or self.calls), "nothing moves any more"
+        assert (self.held, self.running, self.calls) == ([], {}, {}), "nothing moves any more"
 
 
 @given(CHOICES)
@@ -273,3 +274,36 @@ def test_members_are_set_and_taken_out(found: dict, put: dict, drop: set, space:
     assert list(got)[: len(kept)] == kept
     assert members(fresh).keys() == {"jsonrpc", "id", "result"}
     assert message.id == b'"i"'
+
+
+def odd_notes(play: Any, notes: list[tuple[str, Any]]) -> None:
+    for name, value in notes:
+        play.host({"method": f"notifications/{name}", "params": value})
+        play.server("s", {"method": f"notifications/{name}", "params": value})
+
+
+@given(st.booleans(), *CONVERSATION, st.lists(st.tuples(st.sampled_from(METHODS), VALUES), max_size=2))
+def test_anything_through_a_bridge(
+    modern: bool, method: str, params: Any, answers: list, notes: list, asked: list
+) -> None:
+    """One answer, whatever the server makes of it, asks and says meanwhile."""
+    play = bridged() if modern else bridged_to_modern()
+    if modern:
+        params = {**(params if isinstance(params, dict) else {}), "_meta": ABLE}
+    converse(play, method, params, answers, notes)
+    play.host(
+        {
+            "jsonrpc": "2.0",
+            "id": "r",
+            "method": "tools/call",
+            "params": {"name": "t", "_meta": params} if not modern else params,
+        }
+    )
+    for number, (question, value) in enumerate(asked):
+        kinds = ("elicitation/create", "sampling/createMessage", "roots/list", question)
+        for kind in kinds:
+            play.server("s", {"jsonrpc": "2.0", "id": f"{kind}{number}", "method": kind, "params": value})
+            play.host({"jsonrpc": "2.0", "id": f"crp-mcp-ask-{number}", "result": value})
+    odd_notes(play, notes)
+    play.closed("s")
+    assert play.proxy.drain() == []

@@ -1,7 +1,7 @@
 """One host and its servers: messages in, commands out. What both ways of standing in the path have in common.
 
 Sans-I/O: no clock, no files, no processes. Every method takes one event and returns the commands that follow.
-`InPlace` and `Aggregate` decide where a request goes; here is how it gets there and back, and what is captured.
+`InPlace` and `Aggregate` decide where a request goes, `Calling` gets it there and back; here is what arrives.
 """
 
 from __future__ import annotations
@@ -13,57 +13,36 @@ from typing import Any
 from .answers import (
     INVALID_PARAMS,
     Failure,
-    dump,
     error_line,
-    failed_call,
     result_line,
 )
-from .calls import Call, clean_edits, is_capturable
-from .catalog import Tool, Tools
-from .commands import CallOwn, CancelOwn, Capture, Command, Log, OwnSide, ServerRules, ToHost
-from .consulting import Consulting
+from .calling import Calling
+from .calls import Call, clean_edits
+from .commands import CancelOwn, Command, Log, OwnSide, ServerRules, ToHost
 from .eras import is_modern
-from .frame import Edit, Frame, Malformed, Piece, text_of
-from .lending import Lending, asks
+from .frame import Frame, Malformed
 from .link import Link
 from .questions import Questions
-from .requests import Done, Outcome, same_id
-from .roots import CHANGED, Roots
-from .scan import members
+from .requests import same_id
+from .roots import CHANGED
 
 NOTED = 16
 """So many unreadable messages of one sender are logged one by one; then only every power of two."""
 
 
-class Proxy:
+class Proxy(Calling):
     """Base of both. See the module's first lines."""
 
-    keep_ids = True
-
     def __init__(self, servers: Sequence[ServerRules], own: OwnSide) -> None:
-        self._out: list[Command] = []
-        self.own = own
-        self.links = {rules.name: Link(rules, self.emit, keep_ids=self.keep_ids) for rules in servers}
+        super().__init__(servers, own)
         for link in self.links.values():
             link.deliver = lambda link, frame, now: self._inbox.append((link, frame, now))
         self._inbox: deque[tuple[Link, Frame, float]] = deque()
         """What bridges have made of the servers' messages."""
         self.unmet = set(self.links)
         """Servers of which it is not known how a host of 2026-07-28 reaches them."""
-        self.tools = Tools(servers, own)
-        self.initialized = False
-        self._calls: dict[bytes, Call] = {}
-        self._settling: dict[int, Call] = {}
         self._questions = Questions(self.emit, keep_ids=self.keep_ids)
-        self._keys = 0
         self._noise: dict[str, int] = {}
-        self._lending = Lending(self.emit, self.answer, self._send_call)
-        self._consulting = Consulting(self.emit, self.answer, self._lend_or_send)
-        self._roots = Roots(self.emit, own)
-
-    def emit(self, command: Command) -> None:
-        """A command that follows from the event at hand."""
-        self._out.append(command)
 
     def drain(self) -> list[Command]:
         """What has followed so far."""
@@ -96,9 +75,9 @@ class Proxy:
         if frame.method == "initialize":
             self._lending.greeting = frame.part("capabilities")
             self._roots.greeted(frame.part("capabilities"))
-        elif call.modern and frame.method != "server/discover" and self.links:
-            self._meet(call, now)
         try:
+            if call.modern and frame.method != "server/discover" and self.links:
+                self._meet(call, now)
             self.route(call, now)
         except (LookupError, TypeError, ValueError) as error:
             self.fail(call, Failure(INVALID_PARAMS, f"Invalid params: {error}"))
@@ -286,115 +265,3 @@ class Proxy:
         """Call a server's tool for our own side; `Answered` follows."""
         self._consulting.call(key, self.links[server], tool, arguments, meta, now)
         return self.drain()
-
-    # -- for the routes ------------------------------------------------------------------------------------------
-
-    def pass_on(self, call: Call, link: Link, now: float, **options: Any) -> None:
-        """Forward a request; its answer goes back as it comes."""
-        self.forward(call, link, lambda outcome, at: self.pass_back(call, outcome), now, **options)
-
-    def call_tool(self, call: Call, link: Link, tool: Tool | None, name: str, now: float) -> None:
-        """Forward a `tools/call`; its result is captured. `name` is the name the server uses."""
-        span = call.frame.inner.get("arguments")
-        call.arguments = call.frame.piece(span) if span else None
-        call.tool, call.tool_name, call.server = tool, name, link.name
-        if link.bridge is not None and link.bridge.resumes(call.frame):
-            # It was let through before, and goes on now.
-            self._send_call(call, link, tool, name, [], now)
-        elif self.own.consults(link.name, name, tool.definition if tool else None):
-            self._consulting.hold(call, link, tool, name)
-        else:
-            self._lend_or_send(call, link, tool, name, now)
-
-    def _lend_or_send(self, call: Call, link: Link, tool: Tool | None, name: str, now: float) -> None:
-        if asks(call.arguments) and self.own.accepts(link.name, name, tool.definition if tool else None):
-            self._lending.hold(call, link, tool, name)
-        else:
-            self._send_call(call, link, tool, name, [], now)
-
-    def _send_call(self, call: Call, link: Link, tool: Tool | None, name: str, edits: list[Edit], now: float) -> None:
-        if tool is not None and text_of(call.frame.part("name")) != name:
-            edits.append((*call.frame.inner["name"], dump(name)))
-        self.forward(call, link, lambda outcome, at: self._tool_answered(call, outcome), now, edits=edits)
-
-    def forward(self, call: Call, link: Link, done: Done, now: float, **options: Any) -> None:
-        """Forward a request to a server; `done(outcome, now)` gets what comes of it."""
-        token = None
-        if call.meta is not None and call.meta[:1] == b"{" and b"progressToken" in call.meta:
-            span = members(call.meta).get("progressToken")
-            token = call.meta[span[0] : span[1]] if span else None
-        pending = link.forward(call.frame, done, now, token=token, **options)
-        call.waits_for = (*call.waits_for, (link, pending))
-
-    def _tool_answered(self, call: Call, outcome: Outcome) -> None:
-        if isinstance(outcome, Failure) or not is_capturable(outcome):
-            if isinstance(outcome, Frame):
-                self.noticed(call, outcome)
-            self.pass_back(call, outcome)
-            return
-        call.answer, call.waits_for = outcome, ()
-        call.key = key = self._next_key(call)
-        result = outcome.top_piece("result")
-        assert result is not None
-        definition = call.tool.definition if call.tool else None
-        self.emit(Capture(key, call.server, call.tool_name, call.arguments, call.meta, call.modern, definition, result))
-
-    def noticed(self, call: Call, answer: Frame) -> None:
-        """A call was answered by something that is no result: a task was begun, the user is asked, an error."""
-
-    def own_tool(self, name: str) -> bool:
-        return any(tool["name"] == name for tool in self.own.tools())
-
-    def _next_key(self, call: Call) -> int:
-        self._keys += 1
-        self._settling[self._keys] = call
-        return self._keys
-
-    def serve(self, call: Call, kind: str, target: str) -> None:
-        """Have our own side answer a request."""
-        may_ask = kind == "tool" and not call.modern and self.initialized
-        if not may_ask or not self._roots.hold(target, lambda: self._serve(call, kind, target)):
-            self._serve(call, kind, target)
-
-    def _serve(self, call: Call, kind: str, target: str) -> None:
-        if call.over:
-            return
-        call.key = self._next_key(call)
-        self.emit(CallOwn(call.key, kind, target, call.frame, call.modern))
-
-    def pass_back(self, call: Call, outcome: Outcome, edits: Sequence[Edit] = ()) -> None:
-        """Give the host the answer to a request."""
-        if isinstance(outcome, Failure):
-            self.fail(call, outcome)
-        elif not call.over:
-            self.end(call)
-            self.emit(ToHost(self._answer_pieces(call, outcome, edits)))
-
-    def _answer_pieces(self, call: Call, answer: Frame, edits: Sequence[Edit]) -> tuple[Piece, ...]:
-        if answer.id != call.id:
-            edits = [*edits, answer.with_id(call.id)]
-        return answer.forward(edits)
-
-    def answer(self, call: Call, result: bytes) -> None:
-        """Answer a request with a result of ours."""
-        if not call.over:
-            self.end(call)
-            self.emit(ToHost((result_line(call.id, result),)))
-
-    def fail(self, call: Call, failure: Failure) -> None:
-        """Answer a request that cannot be served."""
-        if call.over:
-            return
-        self.end(call)
-        if call.tool_name:
-            text = failure.text + " The call may have taken effect."
-            self.emit(ToHost((result_line(call.id, failed_call(text, call.modern)),)))
-        else:
-            self.emit(ToHost((error_line(call.id, failure),)))
-
-    def end(self, call: Call) -> None:
-        """The request is answered, or given up."""
-        call.over = True
-        ident = same_id(call.id)
-        if self._calls.get(ident) is call:
-            del self._calls[ident]
