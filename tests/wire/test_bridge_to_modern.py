@@ -398,3 +398,12 @@ def test_our_own_calls_ask_nobody() -> None:
     assert (to, sent["params"]) == ("s", {"name": "t", "arguments": {}, "_meta": ENVELOPE})
     (answered,) = play.server("s", asks(sent, a=ELICIT))
     assert answered == Answered(1, None)
+
+
+def test_a_host_that_forgets_to_say_initialized() -> None:
+    """Its first request opens the stream."""
+    play, hello = refused()
+    play.server("s", discovered(hello["id"]))
+    said = play.host(request(1, "tools/list"))
+    assert [m["method"] for _, m in said] == ["subscriptions/listen", "tools/list"]
+    assert play.host(request(2, "ping")) == [("host", result(2))]

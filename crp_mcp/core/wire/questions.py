@@ -33,7 +33,7 @@ class Questions:
     def ask(self, link: Link, frame: Frame, now: float) -> None:
         """Pass a server's question on."""
         assert frame.id is not None
-        if link.rules.shared and link.requests.in_flight() != 1:
+        if link.rules.shared and link.bridge is None and link.requests.in_flight() != 1:
             # It does not say for which call it is asked; it must not reach the wrong host.
             text = "Several calls are in flight on this shared connection, so it is not known whose host to ask."
             link.refuse(frame.id, Failure(INTERNAL_ERROR, text), now)

@@ -47,6 +47,7 @@ class ToModern(Bridge):
         self._jobs: dict[bytes, Turn] = {}
         self._rounds = Rounds(self)
         self._feed = Feed(self)
+        self._listening = False
         self._local = {
             "initialize": self._greet,
             "ping": lambda frame, wire_id, now: self.deliver(answer(wire_id, b"{}"), now),
@@ -63,6 +64,9 @@ class ToModern(Bridge):
         if local is not None:
             local(frame, wire_id, now)
             return
+        if not self._listening:
+            # Some hosts forget to say that they are initialized.
+            self._listen(now)
         turn = Turn(wire_id, frame)
         turn.ours = ours
         self._jobs[wire_id] = turn
@@ -119,9 +123,13 @@ class ToModern(Bridge):
 
     def tell(self, frame: Frame, now: float) -> None:
         if frame.method == "notifications/initialized":
-            self._feed.open(now)
+            self._listen(now)
         elif frame.method not in ("notifications/roots/list_changed", "notifications/progress"):
             self.put(frame)
+
+    def _listen(self, now: float) -> None:
+        self._listening = True
+        self._feed.open(now)
 
     def reply(self, frame: Frame, ident: bytes, now: float) -> bool:
         return self._rounds.replied(frame, ident, now)
@@ -140,6 +148,7 @@ class ToModern(Bridge):
         self._jobs.clear()
         self._rounds.clear()
         self._feed.closed()
+        self._listening = False
 
     # -- the server ----------------------------------------------------------------------------------------------
 
