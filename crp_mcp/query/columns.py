@@ -208,10 +208,24 @@ def column_values(plan: ColumnPlan, cells: Sequence[Any], *, text_cells: bool) -
     if plan.reading is None:
         return [list(map(plain_cell, cells))]
     spelled = text_cells and plan.reading not in PLAIN_NUMBERS
-    values = [read_cell(plan.reading, cell, keep=plan.beside is None, spelled=spelled) for cell in cells]
+    values = _read_cells(plan.reading, cells, plan.beside is None, spelled)
     if plan.beside is None:
         return [values]
     return [values, list(map(plain_cell if plan.mixed else original, cells))]
+
+
+def _read_cells(reading: Reading, cells: Sequence[Any], keep: bool, spelled: bool) -> list[Any]:
+    """What the cells mean; a text that comes again is read once."""
+    known: dict[str, Any] = {}
+    values = []
+    for cell in cells:
+        if type(cell) is not str:
+            values.append(read_cell(reading, cell, keep=keep, spelled=spelled))
+            continue
+        if cell not in known:
+            known[cell] = read_cell(reading, cell, keep=keep, spelled=spelled)
+        values.append(known[cell])
+    return values
 
 
 def plain_cell(cell: Any) -> Any:
