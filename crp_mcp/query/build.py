@@ -14,7 +14,8 @@ from crp_mcp.core.shape.cells import NotJson
 from crp_mcp.core.shape.columns import TableStats
 from crp_mcp.core.shape.model import Column, Shape
 
-from .columns import plan_columns, whole_text
+from .cells import whole_text
+from .columns import plan_columns
 from .filling import BATCH, Built, Table
 from .lines import split_lines, text_rows
 from .sql import quote

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from crp_mcp.core.shape.model import Shape
 from crp_mcp.errors import StoreError
 
 from .build import Built, Payload, build, build_index, build_parts
+from .measures import find_decimals, looks_like_amounts
 from .rewrite import Decimals
 from .sql import quote
 from .tables import has_parts, sources
@@ -150,7 +150,7 @@ class Cache:
             return table.decimals[column]
         with self._read() as db:
             try:
-                found = _decimals(db, table.name, column)
+                found = find_decimals(db, table.name, column)
             except sqlite3.OperationalError as error:
                 raise Vanished(f"tables {self.path}: {error}") from error
         self._note(table, "decimals", column, found and [found.digits, found.count, found.size])
@@ -162,7 +162,7 @@ class Cache:
             return table.amounts[column]
         with self._read() as db:
             try:
-                found = _looks_like_amounts(db, table.name, column)
+                found = looks_like_amounts(db, table.name, column)
             except sqlite3.OperationalError as error:
                 raise Vanished(f"tables {self.path}: {error}") from error
         self._note(table, "amounts", column, found)
@@ -362,31 +362,3 @@ def remove(path: Path) -> None:
     """Remove a cache file and its log."""
     for one in _files(path):
         one.unlink(missing_ok=True)
-
-
-def _decimals(db: sqlite3.Connection, table: str, column: str) -> Decimals | None:
-    name = quote(column)
-    for digits in (0, 2, 4, 6):
-        factor = f"1{'0' * digits}.0"
-        row = db.execute(
-            f"SELECT 1 FROM {quote(table)} WHERE {name} IS NOT NULL AND (typeof({name}) NOT IN ('real', 'integer') OR "
-            f"abs({name} * {factor}) > 1e13 OR CAST(round({name} * {factor}) AS INTEGER) / {factor} <> {name}) LIMIT 1"
-        ).fetchone()
-        if row is None:
-            count, size = db.execute(f"SELECT count({name}), total(abs({name})) FROM {quote(table)}").fetchone()
-            return Decimals(digits, count, size)
-    return None
-
-
-_AMOUNT_LOOK = re.compile(
-    r"[\s(+−-]*(?:[^\W\d]{0,3}[$€£¥₹]|[A-Z]{3})?\s?[+−-]?[.,]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
-    r"\s?(?:[^\W\d]{0,4}|[%€$£°)]{1,2})\s*"
-)
-_SAMPLE = 500
-
-
-def _looks_like_amounts(db: sqlite3.Connection, table: str, column: str) -> bool:
-    name = quote(column)
-    rows = db.execute(f"SELECT {name} FROM {quote(table)} WHERE {name} IS NOT NULL AND {name} <> '' LIMIT {_SAMPLE}")
-    texts = [str(row[0])[:80] for row in rows]
-    return bool(texts) and 2 * sum(_AMOUNT_LOOK.fullmatch(text) is not None for text in texts) >= len(texts)

@@ -10,7 +10,8 @@ from typing import Any
 
 from crp_mcp.core.folding import fold
 
-from .columns import ColumnPlan, column_values, free_beside, has_codes, original
+from .cells import column_values, has_codes, original
+from .columns import ColumnPlan, free_beside
 from .sql import quote
 
 BATCH = 2_000
