@@ -43,6 +43,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
             continue
         for column in (ref.column, *twins(scene.table, ref.column)):
             unfit = qty.unit in CURRENCIES and column not in money and (money or ref.quality < 0.9)
+            unfit = unfit or (column.is_id and ref.quality < 0.9) or labels(scene.chunks, named, chunk, column)
             if column.values() is None or foreign(column, qty) or unfit:
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
@@ -59,6 +60,14 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
                 beside = {chunk.at + 1} if _unit_word(scene, chunk) else set()
                 out.append((cond, frozenset({chunk.at} | beside), 0.1))
     return out[:6]
+
+
+def labels(chunks: Sequence[Chunk], named: Chunk, number: Chunk, column: Column) -> bool:
+    """Whether `line 12` names one of many that a column counts (`lines`), and states no count."""
+    word, name = named.words[-1], column.name.lower()
+    if not named.at or chunks[named.at - 1].low not in ("on", "at", "in", "the", "from", "to", "of", "and", "see"):
+        return False
+    return named.at == number.at - 1 and name.endswith("s") and not word.low.endswith("s") and word.stem != name
 
 
 def _plural_of(named: Chunk) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bind import labels
 from .column import NULLS
 from .document import Column, twins
 from .link import ColumnRef
@@ -90,7 +91,8 @@ def bind_numbers(parse: Parse) -> list[Mention]:
         conds = []
         for ref in holder.columns:
             for column in (ref.column, *twins(parse.table, ref.column)):
-                if column.values() is not None and not foreign(column, chunk.qty):
+                named = (not column.is_id or ref.quality >= 0.9) and not labels(parse.chunks, holder, chunk, column)
+                if named and column.values() is not None and not foreign(column, chunk.qty):
                     doubt = (1 - ref.quality) * 0.3 + (0.02 if column is not ref.column else 0.0)
                     sql = number_sql(column, chunk.qty)
                     conds.append(Cond(number_rows(column, chunk.qty), sql, column, (), doubt, chunk.text))

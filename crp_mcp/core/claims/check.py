@@ -126,11 +126,6 @@ SURE = 0.35
 """Words left unexplained, as a cost, with which a sentence may still be said to be wrong of a result nobody picked."""
 
 
-def _of_something_else(claim: Claim, found: Judged) -> bool:
-    """Whether a sentence may well not be about a result at all: what the speaker did, or mostly words it has not."""
-    return found.cost > SURE or _OWN_DEED.match(claim.text) is not None
-
-
 def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
     document: Document = aligned.evidence.load()
     if document.unread:
@@ -142,7 +137,8 @@ def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
     doubted = (
         bool(aligned.evidence.words)
         or aligned.score <= GUESS
-        or (not options.picked and _of_something_else(claim, found))
+        or _OWN_DEED.match(claim.text) is not None
+        or (not options.picked and found.cost > SURE)
     )
     if doubted and found.outcome is Outcome.CONTRADICTED:
         return replace(found, outcome=Outcome.UNVERIFIABLE, reason="no stored result clearly bears on it")

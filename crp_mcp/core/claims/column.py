@@ -169,6 +169,11 @@ class Column:
         return self.is_number and not self.is_serial and not self.is_date and not _NAMING & set(self.words)
 
     @cached_property
+    def is_id(self) -> bool:
+        """Whether the cells are ids by the column's name: no amounts, whatever the rest of the name says."""
+        return bool(_NAMING & set(self.words)) and len(self.words) > 1
+
+    @cached_property
     def holds_years(self) -> bool:
         """Whether every number of the column could be a year."""
         found = [n for n in self.numbers if n is not None]

@@ -14,7 +14,7 @@ from .parse import Chunk, names_column
 from .reading import Reading
 from .rows import quote
 from .scene import Cond, Mention, Scene, Selection
-from .units import CURRENCIES
+from .units import CURRENCIES, SCALED
 
 _NO = Quantity(0, "no", 0, 0)
 _BLOCK = frozenset(
@@ -70,6 +70,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
         if (
             qty
             and _counted_by_all(scene, chunk)
+            and not _measures(scene, chunk)
             and isinstance(qty.value, int)
             and qty.unit != "%"
             and qty.unit not in CURRENCIES
@@ -79,6 +80,14 @@ def readings(scene: Scene) -> Iterator[Reading]:
             yield from _as_count(scene, chunk, qty, [n for n in numbers if n is not chunk])
     if not numbers:
         yield from _worded(scene)
+
+
+def _measures(scene: Scene, chunk: Chunk) -> bool:
+    """Whether the number is so much of a unit (`3 days`, `5 kg`) that is no noun of the rows."""
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    if chunk.qty is None or not chunk.qty.unit or following is None:
+        return False
+    return following.low in SCALED and not following.columns and not is_row_noun(scene, following)
 
 
 def _counted_by_all(scene: Scene, chunk: Chunk) -> bool:

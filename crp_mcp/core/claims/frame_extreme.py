@@ -115,8 +115,15 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         op.words[0].low in ("most", "least", "fewest", "more")
         and op.at
         and scene.chunks[op.at - 1].low in ("the", "has", "have", "had")
+        and _names_something(scene, op)
     ):
         yield from _most_rows(scene, op, direction, extra)
+
+
+def _names_something(scene: Scene, op: Chunk) -> bool:
+    """Whether `the most` is of something named; alone (`spent the most`) it is of what the verb says."""
+    after = scene.chunks[op.at + 1] if op.at + 1 < len(scene.chunks) else None
+    return after is not None and after.words[0].is_word and after.low not in ("of", "in", "on", "at", "by", "among")
 
 
 def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: str, cost: float) -> Iterator[Reading]:

@@ -186,9 +186,10 @@ def _none(scene: Scene) -> Iterator[Reading]:
     if not scene.mentions:
         return
     ops = {c.at for c in scene.parse.ops("none")}
+    never = any(c.low == "never" for c in scene.parse.ops("none"))
     nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     for selection in scene.combine(scene.mentions):
-        if not selection.conds:
+        if not selection.conds or (never and len(selection.conds) < 2):
             continue
         sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
         used = selection.used | ops | nouns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .lexicon import TURNS
+from .lexicon import HINTS, TURNS
 from .model import Distortion
 from .parse import Chunk
 from .scene import Scene, bare_year, scene_setting
@@ -135,6 +135,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 0.25
     if _is_subject(scene, run):
         return 0.6
+    if _of_a_column(scene, run) or _is_said(scene, run):
+        return 1.0
     if _topical(scene, run[0].at):
         proper = run[0].at > 0 and any(c.text[:1].isupper() for c in run)
         return (0.6 if proper else 0.1) + 0.02 * (len(run) - 1)
@@ -143,6 +145,23 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if len(run) == 1 and _by_column(scene, run[0].at, spent):
         return 0.2
     return min(1.2, 0.5 + 0.2 * (len(run) - 1))
+
+
+def _of_a_column(scene: Scene, run: list[Chunk]) -> bool:
+    """Whether a name without counterpart stands where one of a column's would (`in X` beside a column of towns)."""
+    if not run[0].at or not run[0].text[:1].isupper():
+        return False
+    hints = HINTS.get(scene.chunks[run[0].at - 1].low, frozenset())
+    return any(hints & set(c.words) and not c.is_number and not c.is_date for c in scene.table.columns)
+
+
+def _is_said(scene: Scene, run: list[Chunk]) -> bool:
+    """Whether a word without counterpart is what a record is said to be (`it is sunny`)."""
+    index = run[0].at - 1
+    while index >= 0 and scene.chunks[index].low in ("a", "an", "not", "very", "quite", "still", "now"):
+        index -= 1
+    said = index >= 0 and scene.chunks[index].low in ("is", "was", "are", "were")
+    return said and scene.table.kind == "record" and not _verbal(run[0])
 
 
 _GIVES = frozenset(("including", "include", "includes", "like", "as", ":", "namely", ",", "and", "&", "or", "both"))

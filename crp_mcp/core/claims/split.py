@@ -40,7 +40,8 @@ _PLAN = re.compile(
 _OPINION = re.compile(
     r"\b(?:i (?:think|believe|guess|suspect|feel|hope|recommend|suggest|would say)|in my opinion|"
     r"it (?:seems|appears|looks like)|(?:seems|appears) to|"
-    r"probably|perhaps|maybe|possibly|presumably|might|likely that|may (?:be|have|indicate|"
+    r"probably|perhaps|maybe|possibly|presumably|might|likely that|(?:plan|intend|hope|aim|want)s? to|"
+    r"may (?:be|have|indicate|"
     r"suggest|mean)|could (?:be|have|indicate|suggest|mean)|i'm not sure|not certain|unclear)\b",
     re.IGNORECASE,
 )

@@ -100,6 +100,7 @@ _NOUN_FIRST = re.compile(
     r"^(?:with\s+)?(?:the|a|an)\s+(?:most|least|highest|lowest|largest|smallest|fewest|best|worst|\w+est)\b",
     re.IGNORECASE,
 )
+_NUMBER_FIRST = re.compile(r"^[$€£]?\d[\d,.]*%?\s+(?:in|for|at|on|by|from|during)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"^(?:it|he|she|they)\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"^(?:its|his|her|their)\s+", re.IGNORECASE)
 
@@ -114,6 +115,8 @@ def carried(parts: Sequence[str]) -> list[str]:
     for part in parts[1:]:
         if _VERB_FIRST.match(part):
             part = f"{subject} {part}"
+        elif _NUMBER_FIRST.match(part):
+            part = f"{subject} {match['verb']} {part}"
         elif _NOUN_FIRST.match(part) and not _SUBJECT.match(part):
             part = f"{subject} {match['verb']} {part.removeprefix('with ')}"
         elif _PRONOUN.match(part):

@@ -56,6 +56,16 @@ SCORES = rows(
     ("Deep-XL", 25.9, 51.0, 2.6),
 )
 GAMES = rows(("home", "away", "month"), ("Oaks", "Elms", "May"), ("Elms", "Oaks", "May"), ("Oaks", "Firs", "June"))
+ORDERS = rows(
+    ("order_id", "customer", "total", "status", "placed"),
+    (5001, "Ann Lee", 120.5, "shipped", "2024-05-01"),
+    (5002, "Bob Ray", 80.0, "pending", "2024-05-03"),
+    (5003, "Ann Lee", 45.25, "cancelled", "2024-06-10"),
+    (5004, "Cara Moss", 300.0, "shipped", "2024-06-21"),
+)
+WEATHER = {"city": "Lisbon", "temperature_c": 21.4, "humidity": 55, "condition": "cloudy"}
+MONTHS = rows(("month", "units", "cost"), ("Jan", 100, 3000), ("Feb", 140, 3900), ("Mar", 90, 2800))
+FILES = rows(("path", "lines", "author"), ("app.py", 120, "mia"), ("db.py", 340, "tom"), ("cli.py", 60, "mia"))
 RUNS = rows(("job", "took", "size_mb"), ("build", "1.5 s", 2), ("lint", "300 ms", 5), ("test", "2 s", 3))
 
 
@@ -134,6 +144,12 @@ RIGHT = [
     (SCORES, "Deep-XL outperforms all other models on BLEU."),
     (GOODS, "The slowest item is the desk, with 300 ms."),
     (RUNS, "All jobs have a size of at least 2 MB."),
+    (ORDERS, "Order 5002 is still pending."),
+    (ORDERS, "Orders 5001 and 5004 have shipped."),
+    (WEATHER, "The temperature in Lisbon is 21.4 °C."),
+    (WEATHER, "The humidity in Lisbon is about 55 percent."),
+    (MONTHS, "Costs were 3,000 in January and 3,900 in February."),
+    (ORDERS, "Order 5002 was placed two days after order 5001."),
     (RUNS, "test took the longest, at 2 seconds."),
     (RUNS, "The lint job has a size of 5 MB."),
 ]
@@ -192,6 +208,9 @@ WRONG = [
     (SCORES, "Wide gives the worst results."),
     (SCORES, "Deep does not outperform Wide."),
     (RUNS, "All jobs have a size of at least 3 MB."),
+    (ORDERS, "Orders 5001 and 5002 have shipped."),
+    (ORDERS, "All orders by Ann Lee have shipped."),
+    (FILES, "db.py has 34 lines."),
     (RUNS, "lint took the longest."),
     (RUNS, "The lint job has a size of 5 GB."),
 ]
@@ -203,6 +222,15 @@ OPEN = [
     (STAFF, "There are 6 people, including Zoe."),
     (STAFF, "Everyone but Ida is younger than 60."),
     (TICKETS, "Ticket 9 is closed."),
+    (ORDERS, "There are 4 orders: 2 shipped, 1 pending and 1 cancelled."),
+    (WEATHER, "It is sunny in Lisbon."),
+    (WEATHER, "The temperature in Porto is 21.4 °C."),
+    (FILES, "I changed 4 files."),
+    (FILES, "The bug is on line 12 of app.py."),
+    (FILES, "tom has never written a test."),
+    (ORDERS, "Shipping takes 3 days."),
+    (ORDERS, "No order is above 300."),
+    (ORDERS, "Order 5001 weighs 3 kg."),
     (TICKETS, "Mara won 3 and lost 2."),
     (STAFF, "Almost everyone earns over 80,000."),
     (SCORES, "Deep-XL outperforms Deep."),
