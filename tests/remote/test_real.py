@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from mcp import types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters
 
-from .support import free_port, process, script, serve
+from .support import ROOT, free_port, process, script, serve
 
 Server = tuple[str, str]
 """URL, and the kind of its transport."""
@@ -141,3 +143,45 @@ def test_a_flood_from_a_remote_server_becomes_a_summary(sdk: Server, tmp_path: P
     text, found = drive(lambda: StdioServerParameters(command=line[0], args=line[1:], env=dict(os.environ)), mode, use)
     assert len(text) < 2000
     assert "row 59999" in found
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_programs_and_servers_over_http_are_one(sdk: Server, tmp_path: Path, mode: str) -> None:
+    """A config file with both, and one that cannot be reached: the tools of the others are there, in either era."""
+    fixture = [sys.executable, str(ROOT / "tests" / "servers" / "fixture_server.py")]
+    servers = {
+        "far": {"url": sdk[0]},
+        "near": {"command": fixture[0], "args": fixture[1:], "deny": ["echo"]},
+        "gone": {"url": f"http://127.0.0.1:{free_port()}/mcp"},
+    }
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    line = serve(tmp_path, "--no-tools", "--config", str(config))
+
+    async def use(client: Any) -> tuple[set[str], str, str]:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        far = await client.call_tool("echo", {"text": "far"})
+        near = await client.call_tool("fail", {})
+        return names, far.content[0].text, near.content[0].text
+
+    target = StdioServerParameters(command=line[0], args=line[1:], env=dict(os.environ))
+    names, far, near = drive(lambda: target, mode, use)
+    assert {"echo", "rows", "fail", "typed"} <= names
+    assert far == "far"
+    assert near
+
+
+def test_the_http_library_is_loaded_for_remote_servers_alone(tmp_path: Path) -> None:
+    """Neither it nor the SDK is there when a program is served, nor is the SDK for a remote server."""
+    names = ["crp_mcp.cli.serve", "crp_mcp.mcp.front", "crp_mcp.mcp.stdio", "crp_mcp.mcp.hub", "crp_mcp.mcp.upstream"]
+    look = (
+        "import sys, importlib; [importlib.import_module(n) for n in {names!r}]; print({modules!r} & set(sys.modules))"
+    )
+    heavy = {"httpx2", "httpcore2", "mcp", "pydantic", "ssl"}
+    for more, not_there in (
+        ([], heavy),
+        (["crp_mcp.mcp.remote.streamable", "crp_mcp.mcp.remote.older"], {"mcp", "pydantic"}),
+    ):
+        code = look.format(names=[*names, *more], modules=not_there)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout == "set()\n"
