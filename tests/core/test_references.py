@@ -142,6 +142,75 @@ def test_an_ordinal_past_the_end_is_unresolved() -> None:
     assert resolve("the fifth query", WORK).id is None
 
 
+DESK = (
+    made("d1", "read_query", rows(900, "order_id", "city", "total"), tool_class=ToolClass.SQL),
+    made("d2", "read_query", rows(300, "customer", "email"), tool_class=ToolClass.SQL),
+    made(
+        "d3",
+        "git_log",
+        [{"Commit": f"c{n}", "Author": "Bo", "Message": f"m{n}"} for n in range(30)],
+        server="git",
+        tool_class=ToolClass.FILE,
+    ),
+    made("d4", "read_text_file", LOG, server="files", arguments={"path": "/w/app.log"}, tool_class=ToolClass.FILE),
+    made(
+        "d5",
+        "read_text_file",
+        {"port": 1},
+        server="files",
+        arguments={"path": "/w/conf.json"},
+        tool_class=ToolClass.FILE,
+    ),
+    made("d6", "get-sum", b"The sum is 42.", server="calc", tool_class=ToolClass.COMPUTATION),
+    made(
+        "d7", "read_text_file", b"ENOENT: no such file", server="files", arguments={"path": "/w/gone.txt"}, error=True
+    ),
+    made(
+        "d8",
+        "list_directory",
+        b"[FILE] app.log\n[FILE] conf.json\n[FILE] notes.md\n",
+        server="files",
+        tool_class=ToolClass.FILE,
+    ),
+    made("d9", "read_query", rows(3, "city", "revenue"), tool_class=ToolClass.SQL),
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Open the second file in that listing.", "d8"),
+        ("Show me the first row.", "d9"),
+        ("What is in the third line of that log?", "d4"),
+        ("Quote the log's first line.", "d4"),
+        ("Sort the biggest table.", "d1"),
+        ("Take the smallest table.", "d9"),
+        ("Go back to the oldest result.", "d1"),
+        ("Use the result before last.", "d8"),
+        ("What did get-sum return?", "d6"),
+        ("Repeat what read_text_file said about app.log.", "d4"),
+        ("Change the port in conf.json.", "d5"),
+        ("Is debug on in that JSON file?", "d5"),
+        ("Summarise the output of git log.", "d3"),
+        ("Use the SQL result from before the git log.", "d2"),
+        ("Take the query after that log.", "d9"),
+        ("Open the file you read.", "d7"),
+        ("It failed again.", "d7"),
+        ("Look at the one with the emails.", "d2"),
+        ("Write those results to app.log.", "d9"),
+    ],
+)
+def test_a_description_means_the_result_it_describes(sentence: str, expected: str) -> None:
+    """Parts, sizes, files, tools, what was done and what came before it tell results of one type apart."""
+    assert resolve(sentence, DESK).id == expected
+
+
+@pytest.mark.parametrize("sentence", ["What time is it?", "What does the API response say?"])
+def test_what_describes_nothing_stored_means_nothing(sentence: str) -> None:
+    """A file's object is no API response, and a time is no result."""
+    assert resolve(sentence, DESK[:3]).id is None
+
+
 @given(st.text(max_size=200))
 def test_any_text_resolves_or_does_not(text: str) -> None:
     """No sentence raises, and what is found is one of the candidates."""

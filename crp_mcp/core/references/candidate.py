@@ -9,7 +9,7 @@ from typing import Any
 from crp_mcp.core.model import Kind, ToolClass
 from crp_mcp.core.shape.model import Shape
 
-from .words import name_words, text_words
+from .words import FILE_NAME, name_parts, name_words, text_words
 
 MAX_CELLS = 200
 _FAILED = frozenset({"error", "errors", "fatal", "critical"})
@@ -33,8 +33,15 @@ class Candidate:
     tool_words: frozenset[str]
     column_words: frozenset[str]
     argument_words: frozenset[str]
+    asked_words: frozenset[str]
+    """Words of argument values."""
     value_words: frozenset[str]
-    """Words of argument values, of sample cells, and of what was said when the result came."""
+    """Words of sample cells, and of what was said when the result came."""
+    literals: frozenset[str] = frozenset()
+    """Names that may stand in a sentence as they are: the tool's, and of files among the arguments. Lower case."""
+    extent: int = 0
+    """Rows, items, keys or lines: what "the largest" goes by."""
+    is_json: bool = False
 
 
 def candidate_of(
@@ -65,8 +72,24 @@ def candidate_of(
         tool_words=name_words(tool) | name_words(server),
         column_words=frozenset().union(*(name_words(one) for one in _names(shape))),
         argument_words=frozenset().union(*(name_words(str(key)) for key in arguments)),
-        value_words=text_words((*_texts(arguments.values()), *_cells(shape), said)),
+        asked_words=text_words(_texts(arguments.values())),
+        value_words=text_words((*_cells(shape), said)),
+        literals=frozenset({_spoken(tool), *_file_names(arguments.values())}),
+        extent=shape.rows_total or shape.rows or int(shape.text.get("lines") or 0),
+        is_json=shape.source.startswith("json") and not any("repr" in one for one in shape.unwrapped),
     )
+
+
+def _spoken(tool: str) -> str:
+    """A tool's name as its words are written in a sentence: `git_log` → `git log`."""
+    return " ".join(part.lower() for part in name_parts(tool))
+
+
+def _file_names(values: Iterable[Any]) -> Iterable[str]:
+    for text in _texts(values):
+        last = text.replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
+        if FILE_NAME.fullmatch(last):
+            yield last
 
 
 def _names(shape: Shape) -> Iterable[str]:

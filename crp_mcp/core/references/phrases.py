@@ -19,12 +19,18 @@ class Phrase:
     head: str | None
     modifiers: tuple[str, ...] = ()
     ordinal: int | None = None
-    """Counted from the oldest; -1 the latest; -2 the one before."""
+    """Counted from the oldest; 0 the oldest itself; -1 the latest; -2 the one before; -3 the one before the last."""
     count: int | None = None
     """A number said of the rows: "those 5,000 rows"."""
     plural: bool = False
     generic: bool = False
     """It has a noun that says nothing of the type: "result", "option"."""
+    size: int = 0
+    """1: the largest of its type is meant; -1: the smallest."""
+    verb: str | None = None
+    """What was done to get it: "the file you *read*"."""
+    literal: bool = False
+    """`head` is the very name of a tool or file, not a word."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -57,6 +63,18 @@ _STOP = _set(
     "earlier previously above below back out up down off per each every both all . ? ! , ; : ( )"
 )
 _MENTIONED = _set("you we i it they")
+OLDEST = 0
+_LARGEST = _set("largest biggest longest big large huge long")
+_SMALLEST = _set("smallest shortest tiny")
+_OLDEST = _set("oldest earliest")
+_PARTS = _set("row line column record cell field header")
+"""Counted within a result: "the first row" says nothing of which table."""
+_INSIDE = _set("in of from on within inside")
+_TALK = _set("session conversation chat discussion")
+_CLOCK = _set("time day date year month late early hot cold")
+"""\"What time is it?\" points at nothing."""
+_FAILED = _set("failed fails fail failing crashed crashes broke breaks errored")
+_PAST = {"found": "find", "ran": "run", "got": "get", "wrote": "write", "made": "make", "sent": "send", "gave": "give"}
 
 
 def find_phrases(sentence: str) -> tuple[Phrase, ...]:
@@ -80,6 +98,8 @@ def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
     word = words[at]
     if word in ("any", "one", "all", "both", "some", "none", "each") and words[at + 1 : at + 2] == ["of"]:
         return None, at + 2
+    if word in ("it", "that", "this") and _FAILED.intersection(words[at + 1 : at + 2]):
+        return Phrase(f"{word} {words[at + 1]}", 0.5, "failing"), at + 2
     if word in _POINTING:
         return _after_pointer(words, at)
     if word == "the" or word in ("my", "your", "our"):
@@ -90,6 +110,8 @@ def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
         return _noun_phrase(words, at, [], 0.9)
     if word in ("anything", "something") and words[at + 1 : at + 2] == ["else"]:
         return Phrase(f"{word} else", 0.6, None, plural=True), at + 2
+    if word == "it" and words[at - 1 : at] in (["is"], ["was"]) and words[max(0, at - 2)] in _CLOCK:
+        return None, at + 1
     if word in _PRONOUNS:
         numeral = word == "one" and at + 1 < len(words) and words[at + 1] not in _STOP
         return (None if numeral else Phrase(word, 0.3, None, plural=word in _PLURAL)), at + 1
@@ -107,27 +129,49 @@ def _after_pointer(words: list[str], at: int) -> tuple[Phrase | None, int]:
 
 
 def _noun_phrase(words: list[str], at: int, before: list[str], weight: float) -> tuple[Phrase | None, int]:
-    end, owner = at, None
+    end, owned = at, None
     while end < len(words) and (words[end] not in _STOP or (end == at and words[end] in _BEFORE)) and end - at < 6:
         if words[end].endswith("'s"):
-            owner = owner or words[end][:-2]
+            owned = owned or [*words[at:end], words[end][:-2]]  # "the log's first line": of the log
         end += 1
-    core = words[at:end]
+    core = owned or words[at:end]
     if not core:
         return None, at
-    made = _read_core([*before, *core], core, weight)
+    made = _read_core([*before, *words[at:end]], core, weight)
     if made is None:
         return None, end
-    if owner is not None:
-        made = replace(made, head=stem(owner), modifiers=())
+    made = _counted_from_end(words, end, made)
     made, end = _with_owner(words, end, made)
-    return _with_clause(words, end, made), end
+    return _with_clause(words, end, _within(words, end, made)), end
+
+
+def _counted_from_end(words: list[str], end: int, phrase: Phrase) -> Phrase:
+    """ "The result before last"."""
+    if words[end : end + 2] not in (["before", "last"], ["but", "one"]):
+        return phrase
+    return replace(phrase, ordinal=-3, weight=max(phrase.weight, 0.9))
+
+
+def _within(words: list[str], end: int, phrase: Phrase) -> Phrase:
+    """ "The second file in that listing": counted within what follows, which is the result that is meant."""
+    if phrase.head is None or phrase.ordinal is None or not set(words[end : end + 1]) & _INSIDE:
+        return phrase
+    if not set(words[end + 1 : end + 2]) & (_POINTING | {"the", "my", "your", "our"}):
+        return phrase
+    inner, _ = _noun_phrase(words, end + 2, [], 0.0)
+    if inner is None or inner.head is None or inner.head in _TALK:
+        return phrase
+    return replace(phrase, ordinal=None, weight=0.6)
 
 
 def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None:
-    ordinal, count, nouns, other = None, None, [], False
+    ordinal, count, size, nouns, other = None, None, 0, [], False
     for word in core:
-        if word in ORDINALS and ordinal is None:
+        if word in _LARGEST | _SMALLEST:
+            size = 1 if word in _LARGEST else -1
+        elif word in _OLDEST:
+            ordinal = OLDEST
+        elif word in ORDINALS and ordinal is None:
             ordinal = ORDINALS[word]
         elif word in _BEFORE:
             ordinal = -2
@@ -143,7 +187,7 @@ def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None
         ordinal = ordinal or -2
     if ordinal is not None or other:
         weight = max(weight, 0.9)
-    if not nouns and ordinal is None and count is None and not other:
+    if not nouns and ordinal is None and count is None and not other and not size:
         return None
     stems = [stem(word.removesuffix("'s").removesuffix("'")) for word in nouns]
     if stems and stems[-1] in _TIMES:
@@ -152,7 +196,9 @@ def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None
     typed = [one for one in stems if one not in _GENERIC]
     head = typed[-1] if typed else None
     generic = len(typed) < len(stems)
-    return Phrase(" ".join(said), weight, head, tuple(typed[:-1]), ordinal, count, plural, generic)
+    if head in _PARTS and ordinal is not None:
+        ordinal, weight = None, min(weight, 0.6)
+    return Phrase(" ".join(said), weight, head, tuple(typed[:-1]), ordinal, count, plural, generic, size)
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -179,10 +225,18 @@ def _with_clause(words: list[str], end: int, phrase: Phrase) -> Phrase:
     at = end + 1 if words[end : end + 1] in (["that"], ["which"], ["who"]) else end
     rest = words[at : at + 2]
     if rest[:1] and rest[0] in _MENTIONED and (len(rest) < 2 or rest[1] not in ("can", "could", "will", "would")):
-        return replace(phrase, weight=max(phrase.weight, 1.0))
+        done = [word for word in words[at + 1 : at + 3] if word not in ("just", "already", "have", "had")]
+        return replace(phrase, weight=max(phrase.weight, 1.0), verb=_verb(done[0]) if done else None)
     if words[end : end + 1] in (["earlier"], ["before"], ["above"], ["previously"]) or rest == ["from", "before"]:
         return replace(phrase, weight=max(phrase.weight, 1.0))
     return phrase
+
+
+def _verb(word: str) -> str:
+    """The bare form of a verb in the past: `listed` → `list`, `queried` → `query`, `found` → `find`."""
+    if word.endswith("ied"):
+        return word[:-3] + "y"
+    return _PAST.get(word, word[:-2] if len(word) > 4 and word.endswith("ed") else word)
 
 
 def _number(word: str) -> int | None:

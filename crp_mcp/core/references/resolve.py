@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from crp_mcp.core.model import Kind, ToolClass
 
 from .candidate import Candidate
-from .phrases import Phrase, content_stems, find_phrases, phrase_of
+from .phrases import OLDEST, Phrase, content_stems, find_phrases, phrase_of
 from .words import NEAR, stem, tokens
 
 ALIKE = 0.75
@@ -22,6 +22,8 @@ ENOUGH = 0.3
 POINTS = 0.9
 """Weight from which on a phrase points back by itself: "those", "other", "the last", "you found"."""
 RUNNERS_UP = 3
+_ANCHOR = re.compile(r"\s(?:from\s+)?(?P<where>before|after)\s+(?P<what>(?:the|that|this|those|these)\s+[^.?!]+)", re.I)
+_NONE: frozenset[str] = frozenset()
 TOPIC_WORDS = 2
 """So many words of a sentence must be columns of an older result before "any of those" means that one."""
 
@@ -46,13 +48,14 @@ _KINDS: dict[str, Is] = {
     "spreadsheet": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.0,
     "query": lambda c: 1.0 if c.tool_class is ToolClass.SQL else 0.6 if c.kind is Kind.TABULAR else 0.0,
     "sql": lambda c: 1.0 if c.tool_class is ToolClass.SQL else 0.0,
-    "api": lambda c: 1.0 if c.tool_class is ToolClass.API else 0.5 if c.kind is Kind.OBJECT else 0.0,
+    "api": lambda c: 1.0 if c.tool_class is ToolClass.API else 0.5 if _is_untold_object(c) else 0.0,
     "object": lambda c: 0.9 if c.kind is Kind.OBJECT else 0.0,
-    "json": lambda c: 0.7 if c.kind in (Kind.OBJECT, Kind.TABULAR, Kind.LIST) else 0.0,
+    "json": lambda c: 0.7 if c.is_json else 0.0,
     "calculation": lambda c: 1.0 if c.tool_class is ToolClass.COMPUTATION else 0.6 if c.kind is Kind.SCALAR else 0.0,
     "number": lambda c: 0.9 if c.kind is Kind.SCALAR else 0.6 if c.tool_class is ToolClass.COMPUTATION else 0.0,
     "error": lambda c: 1.0 if c.is_error else 0.5 if c.has_errors else 0.0,
     "log": lambda c: 0.9 if c.is_log else 0.0,
+    "line": lambda c: 0.9 if c.is_log else 0.8 if c.kind is Kind.TEXT else 0.0,
     "text": lambda c: 0.8 if c.kind is Kind.TEXT else 0.0,
     "file": lambda c: 0.8 if c.tool_class is ToolClass.FILE else 0.0,
     "search": lambda c: 0.9 if c.tool_class is ToolClass.SEARCH else 0.0,
@@ -61,6 +64,13 @@ _KINDS: dict[str, Is] = {
     "empty": lambda c: 1.0 if c.kind is Kind.EMPTY or c.rows == 0 else 0.0,
     "image": lambda c: 0.9 if c.kind is Kind.BINARY else 0.0,
 }
+
+
+def _is_untold_object(c: Candidate) -> bool:
+    """An object of a tool nobody declared a class of; what a file or a query gives is no API's response."""
+    return c.kind is Kind.OBJECT and c.tool_class is ToolClass.OTHER
+
+
 _SAME_KIND = {
     "computation": "calculation", "figure": "number", "value": "number", "total": "number", "sum": "number",
     "failure": "error", "exception": "error", "traceback": "error", "crash": "error", "stacktrace": "error",
@@ -86,6 +96,10 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     named = _named(text, earlier)
     if named is not None:
         return Resolution(named.id, "its id or name was said", named.name or named.id)
+    cut = _cut_at_anchor(text, earlier)
+    if cut is not None:
+        return _decide(cut[0], phrase_of(cut[0]), cut[1])
+    phrases = [*phrases, *_literals(text, earlier)]
     if not phrases:
         return Resolution(None, "no phrase refers to an earlier result")
     phrases = [settled for one in phrases if (settled := _settle(one, earlier)) is not None]
@@ -97,8 +111,8 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     if best >= ENOUGH:
         alike = [c for c, score in zip(earlier, scores, strict=True) if score >= ALIKE * best]
         leading = max(typed, key=lambda one: one.weight * max(evidence(one, c, earlier) for c in alike))
-        if leading.ordinal is None:
-            alike = _several(leading, alike)
+        if leading.ordinal is None and not leading.size:
+            alike = _got_by(typed, _several(leading, alike))
         return _pick(leading, alike, earlier, "the most recent result of that type")
     free = [one for one in phrases if one.head is None and one.count is None]
     strong = [one for one in typed if one.weight >= 0.9]
@@ -108,11 +122,46 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     return _untyped(max(free, key=lambda one: one.weight), text, earlier)
 
 
+def _cut_at_anchor(text: str, earlier: Sequence[Candidate]) -> tuple[str, Sequence[Candidate]] | None:
+    """ "The query before the git log": the words before that, and the results it leaves; None where it says nothing."""
+    found = _ANCHOR.search(text)
+    if found is None or not phrase_of(text[: found.start()]):
+        return None
+    anchor = _decide(found["what"], find_phrases(found["what"]), earlier).id
+    if anchor is None:
+        return None
+    at = next(number for number, c in enumerate(earlier) if c.id == anchor)
+    left = earlier[:at] if found["where"].lower() == "before" else earlier[at + 1 :]
+    return (text[: found.start()], left) if left else None
+
+
+def _literals(text: str, earlier: Sequence[Candidate]) -> list[Phrase]:
+    """Names of tools and files as they stand in the text; not those that something is to be written to."""
+    plain = text.lower()
+    spoken = re.sub(r"[_-]", " ", plain)
+    found = []
+    for literal in sorted({one for c in earlier for one in c.literals if " " in one or "." in one}):
+        written = re.escape(literal)
+        if re.search(rf"(?<![\w.])(?<!to )(?<!as )(?<!into ){written}(?!\w)", plain if "." in literal else spoken):
+            found.append(Phrase(literal, 0.9, literal, literal=True))
+    return found
+
+
+def _got_by(typed: Sequence[Phrase], alike: list[Candidate]) -> list[Candidate]:
+    """ "The file you read": those whose tool is named after what was done, where there are some."""
+    verbs = {one.verb for one in typed if one.verb}
+    return [
+        c for c in alike if any(verb in c.tool_words or NEAR.get(verb, _NONE) & c.tool_words for verb in verbs)
+    ] or alike
+
+
 def _settle(phrase: Phrase, earlier: Sequence[Candidate]) -> Phrase | None:
     """The phrase with the last of its nouns that any result answers to as its head: the others may be no nouns.
 
     None for one that points at nothing ("the cache entries") and whose nouns no result answers to.
     """
+    if phrase.literal:
+        return phrase
     nouns = () if phrase.head is None else (*phrase.modifiers, phrase.head)
     for at in range(len(nouns) - 1, -1, -1):
         if any(word_evidence(nouns[at], c) for c in earlier):
@@ -169,8 +218,15 @@ def _pick(phrase: Phrase, alike: Sequence[Candidate], earlier: Sequence[Candidat
 
 def _by_ordinal(phrase: Phrase, alike: Sequence[Candidate], earlier: Sequence[Candidate]) -> Candidate | None:
     number = phrase.ordinal
+    if phrase.size and number is None:
+        sizes = [phrase.size * c.extent for c in alike]
+        return max(zip(sizes, range(len(alike)), alike, strict=True))[2]
     if number is None or number == -1:
         return alike[-1]
+    if number == OLDEST:
+        return alike[0]
+    if number < -2:  # "the one before last"
+        return alike[number + 1] if len(alike) >= -number - 1 else None
     if number == -2:  # "the previous one": not what lies before us just now, if there is another
         return alike[-2] if len(alike) > 1 and alike[-1] is earlier[-1] else alike[-1]
     return alike[number - 1] if number <= len(alike) else None
@@ -182,12 +238,14 @@ def evidence(phrase: Phrase, c: Candidate, earlier: Sequence[Candidate]) -> floa
         return 1.5
     if phrase.head is None:
         return 0.0
+    if phrase.literal:
+        return 1.4 if phrase.head in c.literals else 0.0
     head = word_evidence(phrase.head, c)
     known = [word for word in phrase.modifiers if any(word_evidence(word, one) for one in earlier)]
     if not known:
         return head
     beside = sum(word_evidence(word, c) for word in known) / len(known)
-    return 0.6 * head + 0.4 * beside if head or any(word_evidence(phrase.head, one) for one in earlier) else beside
+    return 0.5 * head + 0.5 * beside if head or any(word_evidence(phrase.head, one) for one in earlier) else beside
 
 
 def word_evidence(word: str, c: Candidate) -> float:
@@ -201,9 +259,12 @@ def word_evidence(word: str, c: Candidate) -> float:
     near = NEAR.get(word, frozenset())
     if word in c.column_words or near & c.tool_words:
         return max(found, 0.8)
-    if near & c.column_words or word in c.argument_words:
+    if word in c.argument_words:
         return max(found, 0.7)
-    return max(found, 0.4 if word in c.value_words else 0.0)
+    if near & c.column_words or word in c.asked_words:
+        return max(found, 0.55)
+    by_value = 0.4 if rule is None else 0.2  # what a kind is called says little where it stands in the data
+    return max(found, by_value if word in c.value_words else 0.0)
 
 
 def _named(text: str, earlier: Sequence[Candidate]) -> Candidate | None:

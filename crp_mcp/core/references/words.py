@@ -9,6 +9,10 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|\d[\d,.]*\d|\d+(?:st|nd|rd|th)?|[.?!,;:(
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
+FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,7}", re.IGNORECASE)
+"""`app.log`, `notes.v2.md`."""
+
+
 def tokens(sentence: str) -> list[str]:
     """Lower-case words, numbers and punctuation of a sentence, in order; curly apostrophes as straight ones."""
     found = _WORD.findall(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
@@ -26,9 +30,14 @@ def stem(word: str) -> str:
     return word
 
 
+def name_parts(name: str) -> list[str]:
+    """The words of an identifier in their order, whatever its style."""
+    return [part for part in _NAME_PART.findall(name) if len(part) > 1]
+
+
 def name_words(name: str) -> frozenset[str]:
-    """Stems of the words in an identifier, whatever its style: `Hotels_4.SearchHotel` → hotel, search."""
-    return frozenset(stem(part.lower()) for part in _NAME_PART.findall(name) if len(part) > 1)
+    """Stems of the words in an identifier: `Hotels_4.SearchHotel` → hotel, search."""
+    return frozenset(stem(part.lower()) for part in name_parts(name))
 
 
 def text_words(texts: Iterable[str]) -> frozenset[str]:
@@ -62,6 +71,7 @@ _GROUPS = (
     "order purchase",
     "price cost amount fare fee",
     "file document doc page",
+    "listing directory folder",
     "repo repository",
     "issue bug",
     "commit change diff",
