@@ -177,7 +177,7 @@ def test_the_http_library_is_loaded_for_remote_servers_alone(tmp_path: Path) -> 
     look = (
         "import sys, importlib; [importlib.import_module(n) for n in {names!r}]; print({modules!r} & set(sys.modules))"
     )
-    heavy = {"httpx2", "httpcore2", "mcp", "pydantic", "ssl"}
+    heavy = {"httpx2", "httpcore2", "mcp", "pydantic"}
     for more, not_there in (
         ([], heavy),
         (["crp_mcp.mcp.remote.streamable", "crp_mcp.mcp.remote.older"], {"mcp", "pydantic"}),
