@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from .dates import When, cell_date, find_dates, year_of
-from .numbers import Number, cell_number, exact
+from .numbers import Number, cell_number, in_one_unit
 from .units import CURRENCIES, Measure, measure_of, unit_in_name
 from .versions import Version, version_of
 from .words import fold, keys, name_words, stem, word_list
@@ -268,23 +268,6 @@ class Column:
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {len(self.cells)} cells)"
-
-
-def in_one_unit(found: list[tuple[Number, str] | None]) -> list[tuple[Number, str] | None]:
-    """Numbers of several units of one kind (`300 ms`, `1.2 s`) in the unit that most of them have."""
-    units = [p[1] for p in found if p and p[1]]
-    if len(set(units)) < 2:
-        return found
-    main = max(dict.fromkeys(units), key=units.count)
-    base = measure_of(main)
-    out: list[tuple[Number, str] | None] = []
-    for cell in found:
-        mine = measure_of(cell[1]) if cell and cell[1] else None
-        if cell is None or base is None or mine is None or mine[0] != base[0] or mine == base:
-            out.append(cell)
-        else:
-            out.append((exact(cell[0] * mine[1] / base[1]), main))
-    return out
 
 
 def _is_day(text: str) -> bool:

@@ -6,6 +6,7 @@ from .lexicon import ROW_NOUNS
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .scene import Scene, Selection
+from .units import SCALED
 from .words import word_list
 
 _END_OF_NOUN = frozenset(
@@ -88,3 +89,34 @@ def whole_of(scene: Scene, number: Chunk) -> tuple[Quantity | None, set[int]]:
 def whole_fits(scene: Scene, selection: Selection, whole: Quantity) -> bool:
     sizes = {len(scene.body), scene.table.total or -1, *(len(scene.body & c.rows) for c in selection.conds)}
     return any(agrees(whole, size) for size in sizes)
+
+
+def is_of_a_unit(scene: Scene, chunk: Chunk) -> bool:
+    """Whether the number is so much of a unit (`3 days`, `5 kg`) that is no noun of the rows."""
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    if chunk.qty is None or not chunk.qty.unit or following is None:
+        return False
+    return following.low in SCALED and not following.columns and not is_row_noun(scene, following)
+
+
+def counted_by_all(scene: Scene, chunk: Chunk) -> bool:
+    """Whether nothing, or what is said of all, leaves the number a count: `all 5 are`, not `everyone is under 40`."""
+    return all(0 < chunk.at - op.at <= 4 for op in scene.parse.ops("all", "none") if op.at not in scene.bound)
+
+
+def picks_one(scene: Scene, chunk: Chunk) -> bool:
+    """`one of …`: it picks, and counts nothing."""
+    following = scene.chunks[chunk.at + 1].low if chunk.at + 1 < len(scene.chunks) else ""
+    if following == "-" and chunk.at + 2 < len(scene.chunks) and scene.chunks[chunk.at + 2].words[0].is_word:
+        return True
+    if any(c.low == "of" for c in scene.chunks[max(0, chunk.at - 3) : chunk.at]) and any(
+        c.qty for c in scene.chunks[max(0, chunk.at - 5) : chunk.at]
+    ):
+        return not any(c.qty and c.qty.value == 1 for c in scene.chunks[max(0, chunk.at - 5) : chunk.at])
+    return (
+        chunk.qty is not None
+        and chunk.qty.word
+        and chunk.qty.value == 1
+        and following == "of"
+        and not scene.parse.ops("only")
+    )

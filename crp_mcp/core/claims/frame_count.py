@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
-from .counted import counts_subject, is_measured, is_own_name, is_row_noun, noun_of, whole_fits, whole_of
+from .counted import (
+    counted_by_all,
+    counts_subject,
+    is_measured,
+    is_of_a_unit,
+    is_own_name,
+    is_row_noun,
+    noun_of,
+    picks_one,
+    whole_fits,
+    whole_of,
+)
 from .document import Column
 from .model import Distortion
 from .numbers import Quantity, agrees
@@ -14,7 +25,7 @@ from .parse import Chunk, names_column
 from .reading import Reading
 from .rows import quote
 from .scene import Cond, Mention, Scene, Selection
-from .units import CURRENCIES, SCALED
+from .units import CURRENCIES
 
 _NO = Quantity(0, "no", 0, 0)
 _BLOCK = frozenset(
@@ -64,13 +75,13 @@ def readings(scene: Scene) -> Iterator[Reading]:
         c.op in _BLOCK and not names_column(c) and c.at not in scene.bound for c in scene.chunks
     ):
         return
-    numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not _picks_one(scene, c)]
+    numbers = [c for c in scene.numbers if not (c.when and len(scene.numbers) > 1) and not picks_one(scene, c)]
     for chunk in numbers:
         qty = chunk.qty
         if (
             qty
-            and _counted_by_all(scene, chunk)
-            and not _measures(scene, chunk)
+            and counted_by_all(scene, chunk)
+            and not is_of_a_unit(scene, chunk)
             and isinstance(qty.value, int)
             and qty.unit != "%"
             and qty.unit not in CURRENCIES
@@ -80,37 +91,6 @@ def readings(scene: Scene) -> Iterator[Reading]:
             yield from _as_count(scene, chunk, qty, [n for n in numbers if n is not chunk])
     if not numbers:
         yield from _worded(scene)
-
-
-def _measures(scene: Scene, chunk: Chunk) -> bool:
-    """Whether the number is so much of a unit (`3 days`, `5 kg`) that is no noun of the rows."""
-    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
-    if chunk.qty is None or not chunk.qty.unit or following is None:
-        return False
-    return following.low in SCALED and not following.columns and not is_row_noun(scene, following)
-
-
-def _counted_by_all(scene: Scene, chunk: Chunk) -> bool:
-    """Whether nothing, or what is said of all, leaves the number a count: `all 5 are`, not `everyone is under 40`."""
-    return all(0 < chunk.at - op.at <= 4 for op in scene.parse.ops("all", "none") if op.at not in scene.bound)
-
-
-def _picks_one(scene: Scene, chunk: Chunk) -> bool:
-    """`one of …`: it picks, and counts nothing."""
-    following = scene.chunks[chunk.at + 1].low if chunk.at + 1 < len(scene.chunks) else ""
-    if following == "-" and chunk.at + 2 < len(scene.chunks) and scene.chunks[chunk.at + 2].words[0].is_word:
-        return True
-    if any(c.low == "of" for c in scene.chunks[max(0, chunk.at - 3) : chunk.at]) and any(
-        c.qty for c in scene.chunks[max(0, chunk.at - 5) : chunk.at]
-    ):
-        return not any(c.qty and c.qty.value == 1 for c in scene.chunks[max(0, chunk.at - 5) : chunk.at])
-    return (
-        chunk.qty is not None
-        and chunk.qty.word
-        and chunk.qty.value == 1
-        and following == "of"
-        and not scene.parse.ops("only")
-    )
 
 
 def _worded(scene: Scene) -> Iterator[Reading]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 
-from .units import UNITS
+from .units import UNITS, measure_of
 from .words import clean, fold, word_list
 
 Number = int | float
@@ -173,3 +173,20 @@ def _roundness(stated: Quantity) -> float:
     while value % (power * 10) == 0:
         power *= 10
     return max(float(power), stated.step)
+
+
+def in_one_unit(found: list[tuple[Number, str] | None]) -> list[tuple[Number, str] | None]:
+    """Numbers of several units of one kind (`300 ms`, `1.2 s`) in the unit that most of them have."""
+    units = [p[1] for p in found if p and p[1]]
+    if len(set(units)) < 2:
+        return found
+    main = max(dict.fromkeys(units), key=units.count)
+    base = measure_of(main)
+    out: list[tuple[Number, str] | None] = []
+    for cell in found:
+        mine = measure_of(cell[1]) if cell and cell[1] else None
+        if cell is None or base is None or mine is None or mine[0] != base[0] or mine == base:
+            out.append(cell)
+        else:
+            out.append((exact(cell[0] * mine[1] / base[1]), main))
+    return out
