@@ -23,7 +23,7 @@ SUITE_SECONDS = 300.0
 
 Verdicts = Mapping[str, Mapping[str, str]]
 """Scenario → check → SUCCESS, FAILURE, WARNING, SKIPPED or INFO; the worst, where a check reports more than once."""
-_WORST = ("INFO", "SUCCESS", "SKIPPED", "WARNING", "FAILURE")
+_WORST = ("INFO", "SKIPPED", "SUCCESS", "WARNING", "FAILURE")
 _STAMP = re.compile(r"-\d{4}-\d\d-\d\dT[\d-]+Z$")
 
 
