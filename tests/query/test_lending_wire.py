@@ -117,18 +117,26 @@ def test_a_cancelled_call_takes_its_question_back() -> None:
     assert not lent(play, held.key, b"{}")
 
 
+def asked_for(play: Playbook, message: dict[str, Any]) -> Lend:
+    """What is to be lent for a call; the server may be asked at the same time what era it is of."""
+    [held] = [said for said in play.host(message) if isinstance(said, Lend)]
+    return held
+
+
 def test_in_the_modern_era_the_call_is_made_again_with_the_answer() -> None:
     """The question is an input_required result; the server sees the repeated call without what answered it."""
     play = Playbook.in_place(side("update"))
     meta = {**MODERN, "io.modelcontextprotocol/clientCapabilities": FORM}
-    [held] = play.host(call(1, _meta=meta))
+    held = asked_for(play, call(1, _meta=meta))
     [(to, asked)] = lent(play, held.key, None, "Send it?")
     result = asked["result"]
     assert (to, asked["id"], result["resultType"]) == ("host", 1, "input_required")
     [(key, request)] = result["inputRequests"].items()
     assert request["method"] == "elicitation/create"
     answer = {"inputResponses": {key: {"action": "accept", "content": {}}}, "requestState": result["requestState"]}
-    [again] = play.host(call(2, _meta=meta, **answer))
+    known = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    play.server("s", {"jsonrpc": "2.0", "id": "crp-mcp-1", "result": known})
+    again = asked_for(play, call(2, _meta=meta, **answer))
     assert again.agreed
     [(to, message)] = lent(play, again.key, b'{"body":"b"}')
     assert to == "s"
@@ -140,12 +148,12 @@ def test_a_forged_state_is_no_agreement() -> None:
     play = Playbook.in_place(side("update"))
     meta = {**MODERN, "io.modelcontextprotocol/clientCapabilities": FORM}
     answer = {"inputResponses": {"crp-mcp": {"action": "accept"}}}
-    [held] = play.host(call(1, _meta=meta, requestState="crp-mcp-lend-1", **answer))
+    held = asked_for(play, call(1, _meta=meta, requestState="crp-mcp-lend-1", **answer))
     assert not held.agreed
     [(_, asked)] = lent(play, held.key, None, "Send it?")
     state = asked["result"]["requestState"]
     other = {"body": {"$scratch": "scratch_api_002"}}
-    [forged] = play.host(call(2, other, _meta=meta, requestState=state, **answer))
+    forged = asked_for(play, call(2, other, _meta=meta, requestState=state, **answer))
     assert not forged.agreed
 
 
