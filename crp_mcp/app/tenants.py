@@ -7,9 +7,8 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crp_mcp.errors import Refused
@@ -154,9 +153,3 @@ def _of_tenant(given: tuple[tuple[str, str], ...], name: str) -> tuple[tuple[str
 
 def _concerns(whom: str, name: str) -> bool:
     return not whom.startswith("tenant:") or whom == f"tenant:{name}"
-
-
-def tenant_folders(settings: Settings) -> Mapping[str, Path]:
-    """The stores of all tenants there ever were, by the name of their folder."""
-    folder = settings.folder / FOLDER
-    return {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}

@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,16 @@ def messages(answer: httpx2.Response) -> list[dict[str, Any]]:
         return [answer.json()]
     found = [line.removeprefix("data:").strip() for line in answer.text.splitlines() if line.startswith("data:")]
     return [json.loads(data) for data in found if data]
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it comes to hold before the deadline: for what other processes do."""
+    end = time.monotonic() + DEADLINE
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        threading.Event().wait(0.05)
+    return True
 
 
 def config(tmp_path: Path, servers: Mapping[str, Sequence[str]], http: Any = None, **own: Any) -> Path:

@@ -14,6 +14,7 @@ from tests.http.support import (
     MODERN_META,
     Events,
     Front,
+    eventually,
     fixture,
     headers_of,
     messages,
@@ -162,10 +163,12 @@ def test_closing_the_response_cancels_the_request(front: Front) -> None:
     content, given = json.dumps(message).encode(), headers_of(headers)
     with Events(front.client.stream("POST", "/mcp", content=content, headers=given)) as events:
         assert events.message()["params"]["progressToken"] == 5
-    front.wait_log("http", rpc="tools/call")
-    seen = front.modern("tools/call", {"name": "received", "arguments": {}}, meta={"dev.crp/raw": True}).json()
-    lines = json.loads(seen["result"]["content"][0]["text"])
-    assert any("notifications/cancelled" in line for line in lines)
+
+    def was_cancelled() -> bool:
+        seen = front.modern("tools/call", {"name": "cancelled", "arguments": {}})
+        return messages(seen)[-1]["result"]["content"][0]["text"] != "[]"
+
+    assert eventually(was_cancelled)
 
 
 def test_a_listening_client_gets_events_under_its_own_id(front: Front) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.core.safety import POLICY_KEY, with_header
-from crp_mcp.core.wire.answers import dump, with_member
-from crp_mcp.core.wire.eras import ENVELOPE_VERSION, HANDSHAKE_VERSIONS
-from crp_mcp.core.wire.frame import Frame, Malformed, parse_line
-from crp_mcp.errors import BadRequest, Refused
+from crp_mcp.core.wire.answers import INTERNAL_ERROR, dump
+from crp_mcp.core.wire.eras import HANDSHAKE_VERSIONS
 from crp_mcp.log import log
 from crp_mcp.proof.wire import MEDIA_TYPE
 
@@ -22,6 +18,7 @@ from .handshake import GET, Handshake
 from .headers import VERSION
 from .metrics import CONTENT_TYPE
 from .modern import LISTEN, Modern
+from .reading import frame_of, is_for_modern
 from .request import Refusal, Request, is_json
 from .stream import Gone
 
@@ -114,6 +111,10 @@ class App:
                 await self._refuse(request, refusal)
         except Gone:
             log("debug", "client_left", path=_shown(request.path))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it, and others be served
+            log("error", "request_failed", error=type(error).__name__, where=_where(error))
+            if not request.status:
+                await self._refuse(request, Refusal(500, "Internal error", code=INTERNAL_ERROR))
         finally:
             self._active -= 1
             if not self._active:
@@ -223,11 +224,11 @@ class App:
         with self._admission.slot(principal.tenant) as slot:
             body = await request.body()
             self._site.metrics.received += len(body)
-            frame = _frame(body, request.all(POLICY))
+            frame = frame_of(body, request.all(POLICY))
             request.rpc = frame.method if frame.method in KNOWN else "other" if frame.method else "answer"
             if frame.method == LISTEN:
                 slot.stay_open()
-            if _is_modern(frame, version):
+            if is_for_modern(frame, version):
                 await self.modern.post(request, principal, frame)
             else:
                 await self.handshake.post(request, principal, frame)
@@ -284,42 +285,9 @@ def _shown(path: str) -> str:
     return path if path in known else RECEIPTS if path.startswith(RECEIPTS) else "other"
 
 
-def _frame(body: bytes, policies: list[str]) -> Frame:
-    """The one message of a body. Raises Refusal. Line ends between tokens become spaces: servers read lines."""
-    message = parse_line(body.replace(b"\r", b" ").replace(b"\n", b" "))
-    if isinstance(message, list):
-        raise Refusal(400, "The body must be one message; batches are not taken.")
-    if isinstance(message, Malformed):
-        raise Refusal(400, message.reason, code=message.code, ident=message.ids[0] if message.ids else b"null")
-    return _with_policy(message, policies) if policies and message.method and message.id else message
-
-
-def _with_policy(frame: Frame, policies: list[str]) -> Frame:
-    """The request with what its `CRP-Safety-Policy` headers ask for in its `_meta`, as a host over stdio says it."""
-    raw = frame.part("_meta") or b"{}"
-    try:
-        meta = with_header(json.loads(raw), *policies)
-    except (BadRequest, Refused) as error:
-        raise Refusal(400, str(error), code=-32602, ident=frame.id or b"null") from None
-    except (ValueError, RecursionError, TypeError):
-        return frame
-    fresh = with_member(raw, POLICY_KEY, dump(meta[POLICY_KEY]))
-    params = frame.top_piece("params")
-    if params is None:
-        end = frame.size - 1
-        edits = [(end, end, b',"params":{"_meta":%b}' % fresh)]
-    else:
-        edits = [(*frame.top["params"], with_member(params, "_meta", fresh))] if isinstance(params, bytes) else []
-    source = b"".join(piece for piece in frame.forward(edits) if isinstance(piece, bytes))
-    again = parse_line(source)
-    return again if isinstance(again, Frame) else frame
-
-
-def _is_modern(frame: Frame, version: str | None) -> bool:
-    """The header decides where there is one; without it, a request that carries the envelope is one that lacks it."""
-    if version is not None:
-        return version not in HANDSHAKE_VERSIONS
-    if frame.method in (None, "initialize"):
-        return False
-    meta = frame.part("_meta")
-    return frame.method == "server/discover" or (meta is not None and ENVELOPE_VERSION in meta)
+def _where(error: BaseException) -> str:
+    """File and line where an error was raised, without any of its data."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}" if trace else "?"

@@ -5,6 +5,7 @@ Clients' ids and progress tokens may be anything, also all the same; the hub see
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,8 +49,8 @@ class Channel:
         self._clock = clock
         self.used_at = clock()
         """When the last request was over."""
-        self.listed = False
-        """The tools were asked for, for our own sake."""
+        self.listing: asyncio.Task[None] | None = None
+        """The tools are or were asked for, for our own sake."""
         self.streams: dict[str, Stream] = {}
         self._full: set[Stream] = set()
         """Responses whose clients read too slowly."""
@@ -59,10 +60,6 @@ class Channel:
     @property
     def busy(self) -> bool:
         return bool(self._exchanges)
-
-    @property
-    def in_flight(self) -> int:
-        return len(self._exchanges)
 
     def exchanges(self) -> list[Exchange]:
         return list(self._exchanges.values())
@@ -91,6 +88,7 @@ class Channel:
 
     def hand(self, frame: Frame) -> None:
         """Hand on a notification, or an answer to a question of a server's."""
+        self.touch()
         if frame.method == "notifications/cancelled":
             wanted = frame.part("requestId")
             for exchange in self._named(wanted) if wanted else ():

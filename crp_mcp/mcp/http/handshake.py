@@ -97,12 +97,15 @@ class Handshake:
             await self._open(request, principal, frame)
             return
         session = self._session(request, principal)
+        # A client renews what it wants handed on while its session lasts.
+        session.hub.inbound = self._site.handed_on(request.headers)
         if frame.method is None or frame.id is None:
             session.hand(frame)
             await request.answer(202)
             return
+        uri = text_of(frame.part("uri")) if frame.method == "resources/read" else None
         exchange = session.begin(frame)
-        way = self._way(session, exchange.stream)._replace(status=self._answers.handshake(exchange.method))
+        way = self._way(session, exchange.stream)._replace(status=self._answers.handshake(exchange.method, uri))
         await respond(request, exchange.stream, way)
         session.forget()
 

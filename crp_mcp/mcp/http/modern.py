@@ -89,9 +89,11 @@ class Modern:
         if name is None:
             return
         found = channel.hub.proxy.tools.find(name)
-        if found is None and not channel.listed:
-            channel.listed = True
-            await self._list_tools(channel, frame)
+        if found is None:
+            if channel.listing is None:
+                channel.listing = asyncio.ensure_future(self._list_tools(channel, frame))
+            # Also for those that come while it is under way; it goes on if this client leaves.
+            await asyncio.shield(channel.listing)
             found = channel.hub.proxy.tools.find(name)
         if found is not None:
             _refuse(

@@ -34,6 +34,7 @@ class Way(NamedTuple):
     primed: bool = False
     """Whether the first event is an empty one that carries an id."""
     on_sent: Callable[[Event], None] = lambda event: None
+    """An event is on its way, which the client may ask for again. An answer in JSON it can not."""
 
 
 async def respond(request: Request, stream: Stream, way: Way, *, soon: float = SOON_SECONDS) -> bool:
@@ -48,7 +49,6 @@ async def respond(request: Request, stream: Stream, way: Way, *, soon: float = S
         first = await reader.take(soon) if soon else None
         if first is not None and first.last:
             await _send_json(request, first, way)
-            way.on_sent(first)
         else:
             await _send_events(request, reader, first, way)
     except Gone:

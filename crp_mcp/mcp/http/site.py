@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from crp_mcp.core.nameless import nameless
 from crp_mcp.core.wire.frame import Piece
 from crp_mcp.errors import CaptureFailed, CrpError, NotFound, Refused
+from crp_mcp.log import log
 from crp_mcp.mcp.hub import Hub
 from crp_mcp.mcp.shared import SharedServers
 from crp_mcp.mcp.spec import PassThrough, RemoteSpec
@@ -143,6 +144,9 @@ class Site:
         except Refused as error:
             self.metrics.refused["tenants"] += 1
             raise Refusal(503, str(error), headers={"retry-after": "30"}) from None
+        except OSError as error:
+            log("error", "tenant_not_opened", reason=error.strerror)
+            raise Refusal(503, "Results cannot be stored at present.", headers={"retry-after": "30"}) from None
 
     def handed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Those headers of a request that a server's configuration wants handed on, and no others."""
