@@ -198,6 +198,11 @@ DESK = (
         ("It failed again.", "d7"),
         ("Look at the one with the emails.", "d2"),
         ("Write those results to app.log.", "d9"),
+        ("Save that number.", "d6"),
+        ("Why did the file read fail?", "d7"),
+        ("Use the one after the git log.", "d4"),
+        ("Take the last file you opened.", "d7"),
+        ("Explain the longest log.", "d4"),
     ],
 )
 def test_a_description_means_the_result_it_describes(sentence: str, expected: str) -> None:
@@ -205,7 +210,7 @@ def test_a_description_means_the_result_it_describes(sentence: str, expected: st
     assert resolve(sentence, DESK).id == expected
 
 
-@pytest.mark.parametrize("sentence", ["What time is it?", "What does the API response say?"])
+@pytest.mark.parametrize("sentence", ["What time is it?", "Who came last?", "What does the API response say?"])
 def test_what_describes_nothing_stored_means_nothing(sentence: str) -> None:
     """A file's object is no API response, and a time is no result."""
     assert resolve(sentence, DESK[:3]).id is None

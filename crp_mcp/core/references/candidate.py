@@ -42,6 +42,8 @@ class Candidate:
     extent: int = 0
     """Rows, items, keys or lines: what "the largest" goes by."""
     is_json: bool = False
+    has_number: bool = False
+    """A short text with a number in it, or a number."""
 
 
 def candidate_of(
@@ -76,6 +78,7 @@ def candidate_of(
         value_words=text_words((*_cells(shape), said)),
         literals=frozenset({_spoken(tool), *_file_names(arguments.values())}),
         extent=shape.rows_total or shape.rows or int(shape.text.get("lines") or 0),
+        has_number=shape.kind is Kind.SCALAR or any(map(str.isdigit, str(shape.text.get("first_sentence", ""))[:200])),
         is_json=shape.source.startswith("json") and not any("repr" in one for one in shape.unwrapped),
     )
 

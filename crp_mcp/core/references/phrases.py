@@ -46,7 +46,7 @@ _LATEST = _set("last latest recent newest")
 _GENERIC = _set(
     "result output response answer datum data thing stuff one option variant alternative choice item suggestion "
     "recommendation info information detail entry list selection possibility finding something anything "
-    "kind type sort example dataset set"
+    "kind type sort example dataset set tool call"
 )
 _TIMES = _set(
     "day date time week weekend month year hour minute morning afternoon evening night noon today tomorrow moment way "
@@ -107,6 +107,8 @@ def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
     if word in _OTHER and word != "else":
         return _noun_phrase(words, at, [], 0.8)
     if (word in _BEFORE or word in _LATEST) and word != "earlier":
+        if words[at + 1 : at + 2] == [] or words[at + 1] in _STOP:
+            return None, at + 1  # "who came last?"
         return _noun_phrase(words, at, [], 0.9)
     if word in ("anything", "something") and words[at + 1 : at + 2] == ["else"]:
         return Phrase(f"{word} else", 0.6, None, plural=True), at + 2
@@ -131,6 +133,8 @@ def _after_pointer(words: list[str], at: int) -> tuple[Phrase | None, int]:
 def _noun_phrase(words: list[str], at: int, before: list[str], weight: float) -> tuple[Phrase | None, int]:
     end, owned = at, None
     while end < len(words) and (words[end] not in _STOP or (end == at and words[end] in _BEFORE)) and end - at < 6:
+        if words[end] in _FAILED and end > at and words[end - 1] not in _LATEST | _BEFORE | ORDINALS.keys():
+            break  # "the query failed": not "the last failed query"
         if words[end].endswith("'s"):
             owned = owned or [*words[at:end], words[end][:-2]]  # "the log's first line": of the log
         end += 1
@@ -221,7 +225,9 @@ def _with_owner(words: list[str], end: int, phrase: Phrase) -> tuple[Phrase, int
 
 
 def _with_clause(words: list[str], end: int, phrase: Phrase) -> Phrase:
-    """ "the hotel (that) you found": said to have been seen before."""
+    """ "the hotel (that) you found": said to have been seen before; "the query failed": one that did."""
+    if phrase.head is not None and set(words[end : end + 1]) & _FAILED:
+        return replace(phrase, modifiers=(*phrase.modifiers, "failing"))
     at = end + 1 if words[end : end + 1] in (["that"], ["which"], ["who"]) else end
     rest = words[at : at + 2]
     if rest[:1] and rest[0] in _MENTIONED and (len(rest) < 2 or rest[1] not in ("can", "could", "will", "would")):

@@ -52,7 +52,7 @@ _KINDS: dict[str, Is] = {
     "object": lambda c: 0.9 if c.kind is Kind.OBJECT else 0.0,
     "json": lambda c: 0.7 if c.is_json else 0.0,
     "calculation": lambda c: 1.0 if c.tool_class is ToolClass.COMPUTATION else 0.6 if c.kind is Kind.SCALAR else 0.0,
-    "number": lambda c: 0.9 if c.kind is Kind.SCALAR else 0.6 if c.tool_class is ToolClass.COMPUTATION else 0.0,
+    "number": lambda c: 0.9 if c.kind is Kind.SCALAR else 0.6 if c.has_number and _computed(c) else 0.0,
     "error": lambda c: 1.0 if c.is_error else 0.5 if c.has_errors else 0.0,
     "log": lambda c: 0.9 if c.is_log else 0.0,
     "line": lambda c: 0.9 if c.is_log else 0.8 if c.kind is Kind.TEXT else 0.0,
@@ -66,6 +66,10 @@ _KINDS: dict[str, Is] = {
 }
 
 
+def _computed(c: Candidate) -> bool:
+    return c.tool_class is ToolClass.COMPUTATION
+
+
 def _is_untold_object(c: Candidate) -> bool:
     """An object of a tool nobody declared a class of; what a file or a query gives is no API's response."""
     return c.kind is Kind.OBJECT and c.tool_class is ToolClass.OTHER
@@ -73,7 +77,8 @@ def _is_untold_object(c: Candidate) -> bool:
 
 _SAME_KIND = {
     "computation": "calculation", "figure": "number", "value": "number", "total": "number", "sum": "number",
-    "failure": "error", "exception": "error", "traceback": "error", "crash": "error", "stacktrace": "error",
+    "failure": "error", "exception": "error", "traceback": "error", "crash": "error", "trace": "error",
+    "stacktrace": "error",
     "failed": "failing", "broken": "failing", "erroring": "failing", "csv": "table", "grid": "table",
     "document": "file", "database": "query", "endpoint": "api", "reading": "metric", "status": "metric",
     "dataframe": "table", "count": "number", "formula": "calculation", "picture": "image", "screenshot": "image",
@@ -112,7 +117,9 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
         alike = [c for c, score in zip(earlier, scores, strict=True) if score >= ALIKE * best]
         leading = max(typed, key=lambda one: one.weight * max(evidence(one, c, earlier) for c in alike))
         if leading.ordinal is None and not leading.size:
-            alike = _got_by(typed, _several(leading, alike))
+            alike = _several(leading, alike)
+        if leading.ordinal in (None, -1):
+            alike = _got_by(typed, alike)
         return _pick(leading, alike, earlier, "the most recent result of that type")
     free = [one for one in phrases if one.head is None and one.count is None]
     strong = [one for one in typed if one.weight >= 0.9]
@@ -131,7 +138,7 @@ def _cut_at_anchor(text: str, earlier: Sequence[Candidate]) -> tuple[str, Sequen
     if anchor is None:
         return None
     at = next(number for number, c in enumerate(earlier) if c.id == anchor)
-    left = earlier[:at] if found["where"].lower() == "before" else earlier[at + 1 :]
+    left = earlier[:at] if found["where"].lower() == "before" else earlier[:at:-1]  # the nearest stands last
     return (text[: found.start()], left) if left else None
 
 
@@ -219,6 +226,8 @@ def _pick(phrase: Phrase, alike: Sequence[Candidate], earlier: Sequence[Candidat
 def _by_ordinal(phrase: Phrase, alike: Sequence[Candidate], earlier: Sequence[Candidate]) -> Candidate | None:
     number = phrase.ordinal
     if phrase.size and number is None:
+        if phrase.head is None:
+            alike = [c for c in alike if c.rows is not None] or alike
         sizes = [phrase.size * c.extent for c in alike]
         return max(zip(sizes, range(len(alike)), alike, strict=True))[2]
     if number is None or number == -1:
@@ -261,7 +270,7 @@ def word_evidence(word: str, c: Candidate) -> float:
         return max(found, 0.8)
     if word in c.argument_words:
         return max(found, 0.7)
-    if near & c.column_words or word in c.asked_words:
+    if near & (c.column_words | c.asked_words) or word in c.asked_words:
         return max(found, 0.55)
     by_value = 0.4 if rule is None else 0.2  # what a kind is called says little where it stands in the data
     return max(found, by_value if word in c.value_words else 0.0)
