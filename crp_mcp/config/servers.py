@@ -231,7 +231,10 @@ def _server(entry: Field, name: str, path: Path, expander: Expander, warnings: l
             warnings.append(f"{entry.place()}: server {name!r} starts crp-mcp itself, so it is left out here")
             return None
         launch["command"], launch["args"] = inner
-    return ServerConfig(name, **launch, **_ways(keys, name), file=str(path))
+    ways = _ways(keys, name)
+    if ways.get("shared") and launch.get("pass_through"):
+        raise keys["shared"].error("cannot be: each client's own credentials are handed on (passThrough)")
+    return ServerConfig(name, **launch, **ways, file=str(path))
 
 
 def _check_keys(entry: Field, warnings: list[str]) -> None:
