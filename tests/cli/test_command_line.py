@@ -213,7 +213,12 @@ def test_the_demo_runs_on_real_data(tmp_path: Path) -> None:
 
 
 def test_serving_two_ways_at_once_is_refused(tmp_path: Path) -> None:
-    """--config and -- COMMAND exclude each other, with a sentence."""
-    done = crp("serve", "--config", tmp_path / "x.json", "--", "cat", check=1)
-    assert b"not both" in done.stderr
-    assert done.stdout == b""
+    """--config, --url and -- COMMAND exclude each other, with a sentence."""
+    for both in (
+        ("--config", tmp_path / "x.json", "--", "cat"),
+        ("--url", "http://h", "--config", tmp_path / "x.json"),
+    ):
+        done = crp("serve", *both, check=1)
+        assert b"give one of --config FILE, --url URL and -- COMMAND" in done.stderr
+        assert done.stdout == b""
+    assert b"belong to --url" in crp("serve", "--header", "A: b", "--", "cat", check=1).stderr
