@@ -173,34 +173,47 @@ def test_no_servers_at_all(tmp_path: Path) -> None:
         assert result["supportedVersions"] == ["2026-07-28"]
 
 
-def test_one_old_server_sends_a_probing_host_to_the_handshake(tmp_path: Path) -> None:
-    """The probe is refused by name; the handshake then works with all of them, those that had agreed included."""
-    servers = [*two(), {"name": "old", "argv": fixture("--name=old", "--legacy")}]
+def test_old_servers_alone_send_a_probing_host_to_the_handshake(tmp_path: Path) -> None:
+    """The probe is refused by name; the handshake then works with all of them."""
+    servers = [{"name": name, "argv": fixture(f"--name={name}", "--legacy")} for name in ("one", "two")]
     with Host(proxied(tmp_path, servers)) as host:
         error = host.request("server/discover", {"_meta": MODERN_META})["error"]
         assert error["code"] == -32601
-        assert "old" in error["message"]
+        assert "one, two" in error["message"]
         host.initialize()
         names_of(host, {})
-        for name in ("one", "two", "old"):
+        for name in ("one", "two"):
             assert host.text(f"{name}_pid")["initializations"] == 1
 
 
-def test_a_server_of_the_other_era_is_left_out(tmp_path: Path) -> None:
-    """It is named in the log; the others are served."""
+def test_an_old_server_among_others_is_bridged_to(tmp_path: Path) -> None:
+    """The host is told of all of them in its own era; the old one is greeted once."""
+    servers = [*two(), {"name": "old", "argv": fixture("--name=old", "--legacy")}]
+    with Host(proxied(tmp_path, servers)) as host:
+        assert "result" in host.request("server/discover", {"_meta": MODERN_META})
+        listed = host.request("tools/list", {"_meta": MODERN_META})["result"]
+        assert {"one_echo", "two_echo", "old_echo"} <= {tool["name"] for tool in listed["tools"]}
+        assert (listed["resultType"], listed["ttlMs"], listed["cacheScope"]) == ("complete", 0, "private")
+        counts = [host.text(f"{name}_pid", meta=MODERN_META)["initializations"] for name in ("one", "two", "old")]
+        assert counts == [0, 0, 1]
+
+
+def test_a_new_server_among_others_is_bridged_to(tmp_path: Path) -> None:
+    """A host of the handshake has its tools as well."""
     servers = [*two()[:1], {"name": "new", "argv": fixture("--name=new", "--modern")}]
     with Host(proxied(tmp_path, servers)) as host:
         host.initialize()
-        assert "echo" in names_of(host, {})
+        assert {"one_echo", "new_echo"} <= set(names_of(host, {}))
 
 
-@pytest.mark.parametrize(("era", "method"), [("2026-07-28", "initialize"), ("handshake", "server/discover")])
-def test_a_configured_era_is_kept_to(tmp_path: Path, era: str, method: str) -> None:
-    """In place, a host of the other era gets an error at once that says what is missing."""
+@pytest.mark.parametrize("era", ["2026-07-28", "handshake"])
+def test_a_configured_era_is_bridged_to(tmp_path: Path, era: str) -> None:
+    """In place, hosts of either era are served at once; the server hears its own alone."""
     with Host(proxied(tmp_path, [{**two()[0], "era": era}], in_place=True)) as host:
-        params = {"_meta": MODERN_META} if method == "server/discover" else {"protocolVersion": "2025-11-25"}
-        error = host.request(method, params, timeout=5)["error"]
-        assert "bridging" in error["message"]
+        meta = MODERN_META if era == "handshake" else None
+        opened = host.request("server/discover", {"_meta": meta}) if meta else host.initialize()
+        assert opened["result"]["capabilities"]["tools"] == {"listChanged": True}
+        assert host.text("pid", meta=meta)["initializations"] == (1 if era == "handshake" else 0)
 
 
 def test_a_slow_server_does_not_delay_the_others_calls(tmp_path: Path) -> None:
