@@ -29,6 +29,7 @@ def survey(path: Path, busy_seconds: float) -> Iterator[sqlite3.Connection]:
     try:
         db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         with named(path):
+            db.execute("PRAGMA temp_store = FILE")  # what is sorted is ids and digests, and may be much
             db.execute("ATTACH '' AS said")
             db.execute("PRAGMA said.journal_mode = OFF")
             db.execute("PRAGMA said.synchronous = OFF")

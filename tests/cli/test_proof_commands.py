@@ -253,6 +253,34 @@ def test_a_sweep_purges_what_is_too_old(tmp_path: Path) -> None:
     assert not [path for path in store.rglob("*") if path.is_file() and NEEDLE.encode() in path.read_bytes()]
 
 
+def test_an_erasure_that_had_to_wait_is_said_to_be_finished(store: Path) -> None:
+    """By the sweep that finishes it: it has nothing to purge itself, and does not answer with zeros alone."""
+    with closing(sqlite3.connect(store / "scratch.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entry").fetchone()
+        done = lines(crp("purge", "--store", store, "--matching", NEEDLE, "--json"))[0]
+        assert (done["pending"], done["finished"]) == (True, 0)
+    swept = crp("sweep", "--store", store).stdout.decode()
+    assert "finished" in swept
+    assert lines(crp("sweep", "--store", store, "--json"))[0]["finished"] == 0
+    assert not [path for path in store.rglob("*") if path.is_file() and NEEDLE.encode() in path.read_bytes()]
+
+
+def test_a_quick_audit_says_that_it_read_no_payload(store: Path) -> None:
+    """The whole one finds a changed byte of a payload and names whose it is; the quick one says what it left out."""
+    name = ids(store)["read_note"]
+    edit(
+        store,
+        "UPDATE payload SET data = CAST(x'62' || substr(data, 2) AS BLOB) WHERE id = "
+        f"(SELECT payload_id FROM entry WHERE scratch_id = '{name}')",
+    )
+    found = verdict(store, check=1)
+    assert [(fault["kind"], fault["item"]) for fault in found["faults"]] == [("PAYLOAD", name)]
+    quick = verdict(store, "--quick", check=0)
+    assert (quick["verdict"], quick["payload_bytes"]) == ("VALID", 0)
+    assert "not read" in quick["note"]
+
+
 # -- keys
 
 

@@ -158,6 +158,8 @@ def keys(db: sqlite3.Connection, table: str, most: int) -> tuple[str, list[tuple
     info = db.execute(f"PRAGMA table_info({table})").fetchall()
     names = [row[1] for row in sorted(info, key=lambda row: row[5]) if row[5]] or ["rowid"]
     rows = db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
+    if table == "tally":
+        rows = [(0,)]  # the store's own; the others are counters alone
     if len(rows) > most:
         rows = [*rows[:: -(-len(rows) // most)], rows[-1]]
     return " AND ".join(f"{name} = ?" for name in names), rows

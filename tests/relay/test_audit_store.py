@@ -28,7 +28,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Keyring]:
 def each(folder: Path, table: str) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
     """(column, statement, values): every change of one value in every row of a table."""
     with closing(sqlite3.connect(folder / "scratch.db")) as db:
-        where, rows = tampered.keys(db, table, 6)
+        where, rows = tampered.keys(db, table, 4)
         for name, kind, nullable in tampered.columns(db, table):
             for key in rows:
                 value = db.execute(f"SELECT {name} FROM {table} WHERE {where}", key).fetchone()[0]

@@ -32,6 +32,7 @@ _STUBS = (
     "AND i.session = c.name ORDER BY i.seq DESC LIMIT 1) "
     "FROM stub b LEFT JOIN conversation c ON c.id = b.conversation_id AND c.space_id = b.space_id ORDER BY b.id"
 )
+_WHY = {"evicted": ("evicted",), "purged": ("purged", "expired")}
 
 
 @dataclass(slots=True)
@@ -107,7 +108,7 @@ class Erasures:
             how, seq = said[0]
             calls = "SELECT tool FROM said.call WHERE id = ? AND session = ?"
             tools = [row[0] for row in self.ledger.ask(calls, name, session)]
-            if number_of(name) != number or tool not in tools or (how == "evicted") != (why == "evicted"):
+            if number_of(name) != number or tool not in tools or why not in _WHY[how]:
                 self._add(f"what is left of {name} is not what was recorded", seq=seq, item=name)
             elif how == "purged" and holds:
                 self._add(f"what is left of {name} holds content although it was purged", seq=seq, item=name)
