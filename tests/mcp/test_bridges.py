@@ -294,3 +294,16 @@ def test_servers_of_both_eras_serve_any_host(tmp_path: Path, mode: str) -> None:
         for name, command in (("old", fixture("--legacy")), ("new", fixture("--modern")))
     ]
     assert drive(proxied(tmp_path, servers), mode, use, **BACKS) == (True, "opaque-1", "accept", ["old", "new"])
+
+
+@pytest.mark.parametrize("server", ["--legacy", "--modern"])
+def test_long_results_through_a_bridge(tmp_path: Path, server: str) -> None:
+    """They lie on disk on their way, and get the words of the host's era all the same."""
+    with Host(in_place(tmp_path, server)) as host:
+        meta = MODERN_META if server == "--legacy" else None
+        if meta is None:
+            host.initialize()
+        result = host.call("sized", {"bytes": 3_000_000, "form": "rows"}, meta=meta)["result"]
+        assert len(result["content"][0]["text"]) > 2_500_000
+        assert result.get("resultType") == ("complete" if meta else None)
+        assert (META + "serverInfo" in result.get("_meta", {})) == (meta is not None)
