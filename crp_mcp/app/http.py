@@ -49,6 +49,12 @@ def serve_http(
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]" if ":" in name else name
     log("info", "listening", url=f"http://{shown}:{number}{PATH}", authentication=_kind(config))
+    if not is_loopback(host) and not (config.public_url or "").startswith("https://"):
+        log(
+            "warning",
+            "plain_http",
+            reason="tokens and results can be read on the way: put TLS before it (docs/http.md)",
+        )
     return asyncio.run(_serve(host, listener, specs, settings, config, in_place=in_place, tools=tools))
 
 
@@ -92,7 +98,9 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f"--http {address!r} is not HOST:PORT, such as 127.0.0.1:8080")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    name = host.strip("[]")
+    # One address, and the one that clients try first under this name.
+    return "127.0.0.1" if name.lower() in ("", "localhost") else name, int(port)
 
 
 def check(host: str, address: str, specs: Sequence[ServerSpec], config: HttpConfig) -> None:

@@ -270,3 +270,11 @@ def test_meta_of_the_envelope_reaches_the_server(front: Front) -> None:
     lines = [json.loads(line) for line in json.loads(seen["result"]["content"][0]["text"])]
     sent = next(one for one in lines if one.get("params", {}).get("arguments") == {"mark": "envelope"})
     assert sent["params"]["_meta"] == {**MODERN_META, "x": 1}
+
+
+def test_log_messages_go_to_requests_that_want_them(front: Front) -> None:
+    """A request that names a log level gets what is logged; one that names none gets its answer alone."""
+    params = {"name": "burst", "arguments": {"count": 3}}
+    wanted = messages(front.modern("tools/call", params, meta={META + "logLevel": "info"}))
+    assert [one.get("method") for one in wanted] == ["notifications/message"] * 3 + [None]
+    assert len(messages(front.modern("tools/call", params))) == 1

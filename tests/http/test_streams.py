@@ -208,3 +208,20 @@ def test_a_slow_reader_holds_up_nobody_else(front: Front) -> None:
             assert session.text("echo", {"text": f"s{n}"}) == f"s{n}"
         size = sum(len(chunk) for chunk in events.response.iter_raw())
     assert size > 40_000_000
+
+
+def test_an_event_that_broke_off_in_the_middle_comes_again(front: Front) -> None:
+    """A large answer that was only begun is sent whole to the client that comes back."""
+    session = front.session()
+    line = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n'
+    line += '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"' + "y" * 3_000_000 + '"}]}}'
+    message = call("raw_line", {"line": line}, _meta={"dev.crp/raw": True})
+    with session.stream(message) as events:
+        raw = events.response.iter_raw()
+        seen = b""
+        while seen.count(b"\nid: ") + seen.startswith(b"id: ") < 2:
+            seen += next(raw)
+    first = next(line for line in seen.decode().splitlines() if line.startswith("id: ") and not line.endswith("-0"))
+    with session.stream(last_event_id=first.removeprefix("id: ")) as events:
+        answer = events.message()
+    assert len(answer["result"]["content"][0]["text"]) == 3_000_000

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 QUEUE = 4 * 1024 * 1024
 """Bytes that may wait in memory for one response; above that the servers' output is left in their pipes."""
 ASKING = ("tools/call", "prompts/get", "resources/read")
+LOGS = "notifications/message"
+LOG_LEVEL = b'"io.modelcontextprotocol/logLevel"'
 CANCELLED = -32800
 """Tells a client that a request of its own is over because it was cancelled: its stream must not stay open."""
 
@@ -38,6 +40,8 @@ class Exchange(NamedTuple):
     token: bytes | None
     method: str
     stream: Stream
+    wants_logs: bool
+    """It names a log level: where there is no session, others get no log messages."""
 
 
 class Channel:
@@ -77,7 +81,9 @@ class Channel:
             edits.append((*token, b"%d" % number))
         source = b"".join(piece for piece in frame.forward(edits) if isinstance(piece, bytes))
         raw_token = _bytes_of(frame, token) if token is not None else None
-        exchange = Exchange(number, frame.id, raw_token, frame.method or "", self.new_stream(f"r{number}"))
+        exchange = Exchange(
+            number, frame.id, raw_token, frame.method or "", self.new_stream(f"r{number}"), _wants_logs(frame)
+        )
         self._exchanges[number] = exchange
         message = parse_line(source)
         self.hub.from_host(message)
@@ -155,15 +161,18 @@ class Channel:
 
     def unclaimed(self, message: Outgoing, method: str) -> None:
         """Something that says of no request that it belongs to it."""
-        exchange = self.latest()
+        exchange = self.latest(logs=method == LOGS)
         if exchange is not None:
             exchange.stream.put(message.pieces)
         else:
             log("debug", "message_without_request", method=method)
 
-    def latest(self) -> Exchange | None:
-        """The request that what carries no request's name most likely belongs to: the last one that does something."""
-        asking = [one for one in self._exchanges.values() if one.method in ASKING]
+    def latest(self, *, logs: bool = False) -> Exchange | None:
+        """The request that what carries no request's name most likely belongs to: the last one that does something.
+
+        `logs`: of those that want log messages.
+        """
+        asking = [one for one in self._exchanges.values() if one.method in ASKING and (one.wants_logs or not logs)]
         return asking[-1] if asking else None
 
     # -- the rest ------------------------------------------------------------------------------------------------
@@ -199,6 +208,11 @@ class Channel:
             text = "The request was given up: the connection to the servers is being closed."
             exchange.stream.put((error_line(exchange.ident, Failure(INVALID_REQUEST, text)),), last=True)
         self._exchanges.clear()
+
+
+def _wants_logs(frame: Frame) -> bool:
+    meta = frame.part("_meta")
+    return meta is not None and LOG_LEVEL in meta
 
 
 def _token_of(frame: Frame) -> tuple[int, int] | None:

@@ -83,9 +83,10 @@ async def _send_events(request: Request, reader: Reader, event: Event | None, wa
     while True:
         if event is not None:
             ident = f"{name}-{event.number}" if way.numbered else ""
+            # Before it is: a client that breaks off in the middle of it comes back for it.
+            way.on_sent(event)
             for chunk in event_chunks(event.pieces, ident):
                 await request.write(chunk, more=True)
-            way.on_sent(event)
             if event.last:
                 await request.write(b"", more=False)
                 return

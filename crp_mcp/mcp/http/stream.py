@@ -18,7 +18,7 @@ from crp_mcp.mcp.spool import Spool, SpoolFile
 KEPT_EVENTS = 500
 KEPT_BYTES = 256 * 1024
 """Of one session in memory; larger messages wait on disk."""
-KEPT_ON_DISK = 64 * 1024 * 1024
+KEPT_ON_DISK = 16 * 1024 * 1024
 KEPT_SECONDS = 300.0
 LARGE = 32 * 1024
 UNREAD_BYTES = 4 * 1024 * 1024
