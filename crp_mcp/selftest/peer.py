@@ -41,6 +41,9 @@ LATE = 2.0
 class Transport(Protocol):
     """One open connection. `close` gives what is no message: how it ended, what stood on stderr."""
 
+    @property
+    def pid(self) -> int: ...
+
     def send(self, line: str) -> None: ...
 
     def close(self) -> Mapping[str, str]: ...
@@ -57,6 +60,11 @@ class Peer:
         self.sent: dict[str, str] = {}
         self.over = False
         self._fences = 0
+
+    @property
+    def pid(self) -> int:
+        """Of the process at the other end; 0 where there is none of ours."""
+        return self._transport.pid
 
     def send(self, line: str) -> None:
         """Send a line as it is."""
@@ -186,6 +194,10 @@ class Program:
         self.arrived: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def _read(self) -> None:
         assert self._process.stdout is not None
