@@ -393,9 +393,11 @@ def _tidier(store: SqliteStore, desk: Desk, settings: Settings) -> Callable[[], 
 
 
 def window_of(meta: Mapping[str, Any]) -> int | None:
-    """The size of the model's window, where a request says it."""
+    """The size of the model's window, where a request says it. Raises BadRequest for what is no size."""
     value = meta.get("dev.crp/window")
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise BadRequest("dev.crp/window must be a whole number of tokens, from 1 on")
+    return value
 
 
 def call_again(entry: Entry) -> dict[str, Any]:

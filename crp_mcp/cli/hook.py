@@ -6,7 +6,9 @@ It prints nothing on standard output unless it is asked to check answers: what a
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -103,10 +105,12 @@ def check(engine: Engine, hooks: Hooks, event: HookEvent, text: str, *, block: b
 def tail(path: Path) -> bytes:
     """The end of a file, from the first whole line on; b"" where it cannot be read."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device may have no end
+            raise OSError(errno.EINVAL, "not a regular file")
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - TAIL_BYTES))
-            data = file.read()
+            data = file.read(TAIL_BYTES)
     except OSError as error:
         log("warning", "transcript_unreadable", reason=error.strerror or "")
         return b""

@@ -26,6 +26,11 @@ def iso_duration(seconds: int) -> str:
     return f"PT{seconds}S"
 
 
+def rows_text(rows: int) -> str:
+    """`1 row`, `4,300 rows`."""
+    return f"{rows:,} row" + ("" if rows == 1 else "s")
+
+
 def size_text(size: int) -> str:
     """`812 B`, `12.4 KB`, `3.1 MB`: three digits at most."""
     value, unit = float(size), "B"

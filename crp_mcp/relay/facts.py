@@ -40,9 +40,9 @@ class Facts:
         Raises:
             Refused: the entry is not pinned, of a kind of data that does not last, stale, or an error.
         """
-        why = self._refusal(entry)
-        if why is not None:
-            raise Refused(f"{entry.scratch_id} is not promoted: {why}")
+        if entry.persistence is not Persistence.PINNED:
+            raise Refused(f"{entry.scratch_id} is not promoted: only a pinned result becomes a fact; pin it first")
+        self.may_promote(entry)
         content = statement(entry, self.summary(entry) if entry.kind is not Kind.SCALAR else self._value(entry))
         digest = "sha256:" + hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
         now, known = self.now(), self._same_call(entry)
@@ -77,6 +77,12 @@ class Facts:
 
         return self.store.append(seal, change, entry.scope)
 
+    def may_promote(self, entry: Entry) -> None:
+        """Raises Refused for what can become no fact, pinned or not."""
+        why = self._refusal(entry)
+        if why is not None:
+            raise Refused(f"{entry.scratch_id} is not promoted: {why}")
+
     def search(self, scope: Scope, words: str, limit: int = 20) -> list[Fact]:
         """The facts of a project that hold all the words, best first. Each is counted as used once more."""
         found = self._visible(scope, self.store.ask(facts.search, scope, words, limit))
@@ -107,8 +113,6 @@ class Facts:
         return self.store.append(nothing_sealed, lambda db: facts.set_status(db, scope, key, status, why), scope)
 
     def _refusal(self, entry: Entry) -> str | None:
-        if entry.persistence is not Persistence.PINNED:
-            return "only a pinned result becomes a fact; pin it first"
         if entry.volatility not in LASTING:
             return f"{entry.volatility.value} readings have no lasting truth; only STABLE and STATIC ones do"
         if entry.is_error or entry.kind in (Kind.ERROR, Kind.EMPTY):

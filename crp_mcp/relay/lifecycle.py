@@ -17,6 +17,7 @@ import orjson
 from crp_mcp.core.ages import age_text
 from crp_mcp.core.freshness import is_current, shares_a_value
 from crp_mcp.core.model import Entry, Scope, ToolCall, ToolPolicy
+from crp_mcp.core.naming import tidy_name
 from crp_mcp.core.registry.lookup import tool_matches
 from crp_mcp.core.safety import SafetyPolicy, policy_for
 from crp_mcp.errors import Refused
@@ -33,7 +34,8 @@ from .turns import Turns, nothing_sealed
 FRESH_KEY = "dev.crp/fresh"
 """`_meta` of a call that must reach its server, whatever is stored."""
 NAME_KEY = "dev.crp/name"
-MAX_NAME = 200
+RAW_KEY = "dev.crp/raw"
+"""`_meta` of a call whose result is wanted as its server gave it."""
 INLINE_BYTES = 64 * 1024
 """A stored result up to this size is given again as it was; of a larger one the summary."""
 
@@ -153,7 +155,7 @@ class Lifecycle:
                 f"{call.tool} was not called: every result must be kept (tool-output-retain=audit) and the buffer is "
                 "full; the operator must raise its budget"
             )
-        if not policy.reuse or meta.get(FRESH_KEY) is True:
+        if not policy.reuse or meta.get(FRESH_KEY) is True or meta.get(RAW_KEY) is True:
             return None
         entry = self.store.ask(changes.newest_of_call, scope, call_hash(call))
         if entry is None or entry.is_error or not is_current(entry, self.now()) or not self.guard.clears(scope, entry):
@@ -211,7 +213,7 @@ def call_hash(call: ToolCall) -> bytes:
 def name_from(meta: Mapping[str, Any]) -> str | None:
     """The name a caller gives the result of its call."""
     name = meta.get(NAME_KEY)
-    return name.strip() if isinstance(name, str) and 0 < len(name.strip()) <= MAX_NAME else None
+    return tidy_name(name) if isinstance(name, str) else None
 
 
 def acts(definition: Mapping[str, Any] | None) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crp_mcp.core.ages import age_text, iso_time
+from crp_mcp.core.ages import age_text, iso_time, rows_text
 from crp_mcp.core.folding import unique_names
 from crp_mcp.core.freshness import call_text, is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
@@ -174,7 +174,7 @@ class Reader:
 
 def gone_text(stub: Stub) -> str:
     """What to say of an entry that is gone."""
-    was = f"{stub.rows} rows of {stub.tool_name}" if stub.rows is not None else f"a result of {stub.tool_name}"
+    was = f"{rows_text(stub.rows)} of {stub.tool_name}" if stub.rows is not None else f"a result of {stub.tool_name}"
     call = call_text(stub.tool_name, stub.tool_call_args or {})
     again = "" if stub.why == "purged" else f"; call {call} again for current data"
     return (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crp_mcp.core.model import Entry, Scope, Turn
+from crp_mcp.core.naming import tidy_name
 from crp_mcp.errors import BadRequest
 from crp_mcp.store import Head, Sealed, SqliteStore
 from crp_mcp.store import turns as rows
@@ -33,6 +34,10 @@ _NAME = re.compile(
     r"""\b(?:call|name) (?:it|that|this|them|those|the \w+)?\s*["'“‘]([^"'”’]{1,80})["'”’]""", re.IGNORECASE
 )
 _AS = re.compile(r"""\b(?:as|under)\s+["'“‘]([^"'”’]{1,80})["'”’]""", re.IGNORECASE)
+_AS_THE = re.compile(
+    r"""\b(?:as|under|call\s+(?:it|that|this|them|those))\s+(?:the|my|our)\s+((?:[\w-]+\s+){0,3}[\w-]+)\s*(?:$|[.,;:!?])""",
+    re.IGNORECASE,
+)
 
 
 def what_to_keep(text: str) -> str | None:
@@ -43,10 +48,13 @@ def what_to_keep(text: str) -> str | None:
     return None
 
 
-def name_in(text: str) -> str | None:
-    """The name a user's words give a result: `call it "q3 revenue"`, `save that as "budget"`."""
-    found = _NAME.search(text) or _AS.search(text)
-    return found[1].strip() or None if found else None
+def name_in(text: str, *, kept: bool = False) -> str | None:
+    """The name a user's words give a result: `call it "q3 revenue"`, `save that as "budget"`.
+
+    `kept`: the words ask to keep it; then a name needs no quotes where they end with it: `keep it as the budget`.
+    """
+    found = _NAME.search(text) or _AS.search(text) or (_AS_THE.search(text) if kept else None)
+    return tidy_name(found[1]) if found else None
 
 
 def nothing_sealed(head: Head) -> Sealed:

@@ -28,6 +28,8 @@ from .turns import Turns, name_in, nothing_sealed, what_to_keep
 
 LOOK_BACK = 200
 """A phrase means one of so many latest results of the conversation, or a pinned one."""
+LONGEST_SAID = 120
+"""Characters of a reference that an answer says again."""
 AUTO_PIN = 2
 """Declared turns that must have referenced a named entry before it is pinned by itself (SPEC-029 §5.3)."""
 RECENT_TURNS = 100
@@ -104,7 +106,7 @@ class Using:
             found = resolve_phrase(reference, earlier)
         if found.id is None:
             why = found.why if earlier else nothing_stored(scope.conversation)
-            raise NotFound(f"{reference!r} refers to nothing stored: {why}; `scratch_list` shows what there is")
+            raise NotFound(f"{_quoted(reference)} refers to nothing stored: {why}; `scratch_list` shows what there is")
         return self.reader.entry(scope, found.id), _resolved(reference, found)
 
     def candidates(self, scope: Scope) -> list[Candidate]:
@@ -270,7 +272,7 @@ class Using:
             return turn, (f"nothing pinned: {found.why}",) if wanted else ()
         entry = self.reader.entry(ask.scope, found.id)
         said = self._note(replace(ask, turn=turn.number), entry, "resolved")
-        return turn, (*said, *self._keep(entry, name_in(text), turn, wanted is not None))
+        return turn, (*said, *self._keep(entry, name_in(text, kept=wanted is not None), turn, wanted is not None))
 
     def _keep(self, entry: Entry, name: str | None, turn: Turn, keep: bool) -> tuple[str, ...]:
         if keep:
@@ -298,6 +300,10 @@ def _key(entry: Entry) -> tuple[str, str, str]:
     return entry.scope.tenant, entry.scope.project, entry.scratch_id
 
 
+def _quoted(reference: str) -> str:
+    return repr(reference if len(reference) <= LONGEST_SAID else reference[: LONGEST_SAID - 1] + "…")
+
+
 def _resolved(reference: str, found: Resolution) -> str:
     others = f"; it could also be {', '.join(found.others)}" if found.others else ""
-    return f"{reference!r} is {found.id}: {found.why}{others}"
+    return f"{_quoted(reference)} is {found.id}: {found.why}{others}"

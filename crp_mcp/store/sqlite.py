@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from crp_mcp.core.model import Entry, Scope
+from crp_mcp.core.naming import MAX_NAME, tidy_name
 from crp_mcp.errors import BadRequest, StoreError
 from crp_mcp.proof.chain import Head, Record
 from crp_mcp.store import chain, connection, entries, erase, ids, mutate, numbers, place, scopes, scrub, upkeep, uploads
@@ -40,8 +41,6 @@ from crp_mcp.store.payloads import PayloadReader, PayloadWriter, WrittenPayload
 
 T = TypeVar("T")
 _ANY = Filters()
-NAME_MAX = 200
-"""Characters of a pinned name."""
 
 BUSY_SECONDS = 10.0
 """How long a writer waits for another process before it gives up with StoreBusy."""
@@ -120,8 +119,11 @@ class SqliteStore:
         may_take: frozenset[str] | None = None,
     ) -> Pinned:
         """Protect an entry from eviction and give it a name."""
-        if name is not None and (not 0 < len(name.strip()) <= NAME_MAX or ids.number_of(name) is not None):
-            raise BadRequest(f"name: give 1 to {NAME_MAX} characters that are not a scratch_id")
+        if name is not None:
+            tidied = tidy_name(name)
+            if tidied is None or ids.number_of(tidied) is not None:
+                raise BadRequest(f"name: give 1 to {MAX_NAME} printable characters that are not a scratch_id")
+            name = tidied
         if name is not None and (name.strip().lower() == "latest" or name.strip().lower().startswith("sqlite_")):
             raise BadRequest(f"name: {name!r} has a meaning of its own in queries; give another")
         with self._write() as db:

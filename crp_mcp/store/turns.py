@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crp_mcp.core.model import Scope, Turn
+from crp_mcp.errors import BadRequest
 from crp_mcp.store import entries, scopes
 
 _TURN = "number, role, at, declared, text, decision"
@@ -54,6 +55,12 @@ def begin(
     if number is None:
         top = db.execute("SELECT max(number) FROM turn WHERE conversation_id = ?", (place.conversation,)).fetchone()[0]
         number = (top or 0) + 1
+    elif text is not None:
+        known = db.execute(
+            "SELECT text FROM turn WHERE conversation_id = ? AND number = ?", (place.conversation, number)
+        ).fetchone()
+        if known is not None and known[0] not in (None, text):
+            raise BadRequest(f"turn: {number} was recorded with other words; leave `turn` out to record the next one")
     encoded = None if decision is None else json.dumps(decision, ensure_ascii=False)
     row = db.execute(
         "INSERT INTO turn (conversation_id, number, role, declared, text, at, decision) VALUES (?, ?, ?, ?, ?, ?, ?) "

@@ -104,7 +104,8 @@ def _tell_rest(search: strategies.Search, told: Told, depth: Mapping[str, int]) 
     steps = [reach.hop for reach in search.reached.values()]
     walked = f"walked {request.breadth} steps, reached {sum(1 for hop in steps if hop)} more nodes"
     told.did("breadth", walked) if steps else told.skipped("breadth", "nothing to walk from")
-    told.did("depth", f"{request.depth} = {depth['uko:']}")
+    whole = "; what the focus names as deep as fits" if search.focus and request.depth_gradient else ""
+    told.did("depth", f"{request.depth} = {depth['uko:']}{whole}")
     told.did("depth_gradient", "deeper near the focus" if request.depth_gradient else "the same depth everywhere")
     if search.terms:
         told.did("query", f"searched for {len(search.terms)} terms, {len(search.hits)} nodes have some")

@@ -53,7 +53,10 @@ def limit_of(request: ContextRequest, budget: ContextBudget, told: Told) -> int:
         told.did("max_tokens", f"the context budget, {limit} tokens")
     floor = floor_of(request)
     what = f"only what is at least {floor:.2f} relevant" if floor else "takes what fits"
-    told.did("priority", what + (f"; may use {drawn} reserved tokens" if drawn else ""))
+    if request.priority > 0.5 and not drawn:
+        told.skipped("priority", "no tokens are reserved that it could draw on")
+    else:
+        told.did("priority", what + (f"; may use {drawn} reserved tokens" if drawn else ""))
     return limit
 
 
@@ -121,7 +124,9 @@ def keep(search: Search, found: Sequence[Found], told: Told) -> list[tuple[Found
             kept.append((replace(one, relevance=1.0), about))
         elif one.relevance >= floor:
             kept.append((one, about))
-    told.did("uko_types", f"left out {left_out['type']} nodes of other types")
+    none = [asked for asked in request.uko_types if not any(is_type(one.uri, asked) for one in found)]
+    none_said = f"; nothing found is of type {', '.join(one[:60] for one in none)}" if none else ""
+    told.did("uko_types", f"left out {left_out['type']} nodes of other types{none_said}")
     told.did("temporal", f"{request.temporal.value}: left out {left_out['time']} nodes of another time")
     told.did("as_of", f"left out {left_out['time']} nodes of another time")
     if request.temporal is TemporalScope.RECENT:

@@ -25,9 +25,10 @@ def deepest(search: Search, uri: str, depth: Mapping[str, int]) -> int:
             return MAX_DEPTH
         hit = asked if uri in search.hit_uris else 0
         return max(hit, _walked(reach, asked) if reach else asked)
+    found = asked if "depth" in search.request.model_fields_set else MAX_DEPTH  # what only words found
     if reach is None or reach.hop == 0:
-        return MAX_DEPTH
-    return MAX_DEPTH if uri in search.hit_uris else _walked(reach, asked)
+        return found
+    return found if uri in search.hit_uris else min(found, _walked(reach, asked))
 
 
 def _walked(reach: Reach, asked: int) -> int:

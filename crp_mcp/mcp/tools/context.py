@@ -18,6 +18,7 @@ from .arguments import Arguments
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT
 
 if TYPE_CHECKING:
+    from crp_mcp.core.assemble.reply import Reply
     from crp_mcp.core.request.models import ContextRequest
     from crp_mcp.relay.context.budget import Budgets
     from crp_mcp.relay.context.history import Historian
@@ -145,7 +146,7 @@ def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None)
     reply = made.reply
     if if_hash is not None and if_hash == reply.context.context_hash:
         return answer("unchanged", None, {"unchanged": True, "context_hash": if_hash})
-    line = reply.context.preamble or ("nothing found" if reply.budget else "no budget, no context")
+    line = reply.context.preamble or _of_little(reply)
     handles = reply.to_json(content=False)
     if made.cursor:
         handles["cursor"], said = made.cursor, f"; more with cursor {made.cursor}"
@@ -156,6 +157,13 @@ def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None)
     if made.said:
         handles["said"] = list(made.said)
     return answer(line, reply.text, handles)
+
+
+def _of_little(reply: Reply) -> str:
+    """Our line where there was no room for a preamble; it costs nothing beside a text."""
+    if reply.text:
+        return ""
+    return "no budget, no context" if not reply.budget else "nothing fits" if reply.more else "nothing found"
 
 
 def moment(given: Arguments, name: str) -> float | None:

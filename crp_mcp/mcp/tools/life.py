@@ -39,6 +39,8 @@ class LifeTools:
     ) -> tuple[str, dict[str, Any]]:
         """Pin, unpin or promote an entry: the sentence to say, and handles. Raises NotFound, BadRequest, Refused."""
         before, said = self.using.find(ask.scope, reference)
+        if promote:
+            self.facts.may_promote(before)  # before it is pinned: what is refused changes nothing
         if unpin:
             line, entry = self._unpin(before, ask)
         else:

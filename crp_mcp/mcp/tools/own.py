@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.core.ages import age_text, iso_duration, iso_time, size_text
+from crp_mcp.core.ages import age_text, iso_duration, iso_time, rows_text, size_text
 from crp_mcp.core.freshness import Use, is_current, needed
 from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
 from crp_mcp.core.nameless import nothing_stored
@@ -291,7 +291,8 @@ class OwnTools:
             for entry in page.entries
         )
         more = "" if page.cursor is None else f"; more with cursor {page.cursor}"
-        return answer(f"{len(page.entries)} stored results, newest first{more}", lines, {"cursor": page.cursor})
+        count = f"{len(page.entries)} stored result" + ("" if len(page.entries) == 1 else "s")
+        return answer(f"{count}, newest first{more}", lines, {"cursor": page.cursor})
 
     def list_line(self, entry: Entry) -> str:
         """One entry on one line."""
@@ -300,7 +301,7 @@ class OwnTools:
             entry.scratch_id,
             f"{entry.server}:{entry.tool_name}",
             entry.kind.value,
-            None if entry.rows is None else f"{entry.rows:,} rows",
+            None if entry.rows is None else rows_text(entry.rows),
             size_text(entry.payload_bytes),
             f"{age_text(age)} ago",
             "fresh" if is_current(entry, self.reader.now()) else "stale",

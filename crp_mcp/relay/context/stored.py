@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from crp_mcp.core.ages import iso_time
+from crp_mcp.core.ages import iso_time, rows_text
 from crp_mcp.core.model import Entry, Fact, SummaryOptions, Turn
 from crp_mcp.core.request.nodes import Node
 from crp_mcp.core.shape import shape_from_json
@@ -17,6 +17,8 @@ from crp_mcp.store import Stub
 NAMES_MOST = 40
 ARGUMENTS_MOST = 300
 """Characters of a call's arguments in a node."""
+HEADING_MOST = 100
+"""Characters of what a turn says in its handle."""
 BODY_MOST = 128 << 10
 """Bytes of a payload that a node may hold; of a larger one it shows samples, and the way to the rest."""
 
@@ -36,14 +38,15 @@ def fact_uri(fact: Fact) -> str:
 def entry_node(entry: Entry, summary: str | None, body: str, relations: Sequence[tuple[str, Sequence[str]]]) -> Node:
     """An entry on its ladder: handle, names, arguments and relations, summary, types and ranges, samples, raw."""
     shape = shape_from_json(entry.structured) if entry.structured else None
-    until = "as long as it is kept" if entry.freshness_ttl is None else iso_time(entry.created_at + entry.freshness_ttl)
+    ttl = entry.freshness_ttl
+    until = "as long as it is kept" if ttl is None else f"until {iso_time(entry.created_at + ttl)}"
     named = f' "{entry.name}"' if entry.name else ""
     whole = entry.payload_bytes <= BODY_MOST
     return Node(
         uri=entry_uri(entry.scratch_id),
         title=(
             f"{entry.scratch_id}{named}: {entry.server}:{entry.tool_name}, captured {iso_time(entry.created_at)}, "
-            f"fresh until {until}"
+            f"fresh {until}"
         ),
         resource_uri=f"scratch://{entry.scratch_id}",
         location=f"{entry.payload_bytes} bytes",
@@ -93,7 +96,7 @@ def names_of(shape: Shape | None) -> tuple[str, ...]:
 
 def shape_lines(entry: Entry, shape: Shape | None) -> list[str]:
     """Kind, counts, and each column's types and range."""
-    rows = None if entry.rows is None else f"{entry.rows:,} rows"
+    rows = None if entry.rows is None else rows_text(entry.rows)
     total = f"of {entry.rows_total:,} at the source" if entry.rows_total and entry.partial else None
     first = ", ".join(part for part in (entry.kind.value, rows, total, f"{entry.payload_bytes:,} bytes") if part)
     return [first, *(column_line(column) for column in (shape.columns if shape and shape.columns else ())[:NAMES_MOST])]
@@ -115,10 +118,16 @@ def stub_node(stub: Stub) -> Node:
         f"{stub.why} {iso_time(stub.gone_at)}",
         resource_uri=f"scratch://{stub.scratch_id}",
         relations=(("arguments", (arguments[:ARGUMENTS_MOST],)),) if arguments else (),
-        summary=stub.summary or "",
+        summary=_without_pointer(stub.summary or ""),
         content_key=f"stub {stub.scratch_id}",
         deepest=4,
     )
+
+
+def _without_pointer(summary: str) -> str:
+    """A summary without the way to its data, which has gone."""
+    first, newline, rest = summary.partition("\n")
+    return first.partition("; use ")[0] + newline + rest
 
 
 def turn_node(turn: Turn) -> Node:
@@ -131,17 +140,19 @@ def turn_node(turn: Turn) -> Node:
         if name in decision
     ]
     kind = "decision in turn" if decision else "turn"
+    about = " → ".join(_plain(decision[name]) for name in ("question", "chosen") if name in decision)
+    heading = _first(about or text, HEADING_MOST)
     return Node(
         uri=turn_uri(turn),
-        title=f"{kind} {turn.number} ({turn.role}, {iso_time(turn.at)})",
+        title=f"{kind} {turn.number} ({turn.role}, {iso_time(turn.at)})" + (f": {heading}" if heading else ""),
         resource_uri=f"turn:{turn.number}",
         children=(turn.role,),
         relations=tuple(
             (what, ids) for what, ids in (("produced", turn.produced), ("references", turn.referenced)) if ids
         ),
-        summary="; ".join(said) or _first(text),
+        summary="; ".join(said) or ("" if heading == text.strip() else _first(text)),
         shape=(f"{len(text.split())} words",) if text else (),
-        body="\n".join([*said, text]).strip(),
+        body="\n".join([*said, text]).strip() if said or heading != text.strip() else "",
     )
 
 
@@ -159,6 +170,6 @@ def fact_node(fact: Fact) -> Node:
     )
 
 
-def _first(text: str) -> str:
+def _first(text: str, most: int = 240) -> str:
     line = text.strip().split("\n", 1)[0]
-    return line if len(line) <= 240 else line[:239].rstrip() + "…"
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
