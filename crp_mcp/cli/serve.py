@@ -42,6 +42,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="of the server at --url: streamable HTTP, or the older one (default: the first it answers)",
     )
     parser.add_argument(
+        "--era",
+        choices=("auto", "handshake", "2026-07-28"),
+        default="auto",
+        help="what the one server is spoken to in; hosts of the other era are bridged "
+        "(default: what the host speaks, where the server can)",
+    )
+    parser.add_argument(
         "--http",
         metavar="HOST:PORT",
         help="serve many clients over HTTP, at http://HOST:PORT/mcp, instead of one over stdio; "
@@ -67,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("give one of --config FILE, --url URL and -- COMMAND")
     if (options.header or options.transport != "auto") and not options.url:
         raise ConfigError("--header and --transport belong to --url; a config file has `headers` and `type`")
+    if options.era != "auto" and not (options.upstream or options.url):
+        raise ConfigError("--era belongs to --url URL or -- COMMAND; a config file has `era` for each server")
     config = _config(options)
     specs, settings = _specs(options, config), _settings(options, config)
     _check_policy(settings.policy)
@@ -155,10 +164,10 @@ def _specs(options: argparse.Namespace, config: Config | None) -> Sequence[Serve
     if config is not None:
         return [from_config(server, os.environ) for server in config.enabled()]
     if options.upstream:
-        return [in_place(options.upstream, name=options.name, timeout=options.timeout)]
+        return [in_place(options.upstream, name=options.name, timeout=options.timeout)._replace(era=options.era)]
     if options.url:
         from crp_mcp.app.upstreams import remote_in_place
 
         how = {"transport": options.transport, "name": options.name, "timeout": options.timeout}
-        return [remote_in_place(options.url, options.header, environment=os.environ, **how)]
+        return [remote_in_place(options.url, options.header, environment=os.environ, **how)._replace(era=options.era)]
     return []

@@ -193,3 +193,14 @@ def test_mcpdo_is_asked_by_a_handshake_server(tmp_path: Path, mcpdo: list[str]) 
     assert asked["mode"] == "form"
     done = run([*mcpdo, "@ours", "elicitation/respond", asked["elicitationId"], "name:=Ada"], tmp_path)
     assert "Ada" in json.dumps(done)
+
+
+@pytest.mark.parametrize(("era", "found"), [("auto", False), ("handshake", True)])
+def test_discovery_at_a_handshake_server_is_bridged_where_the_era_is_said(
+    tmp_path: Path, real_server: Callable[..., list[str]], era: str, found: bool
+) -> None:
+    """`serve --era handshake`: a host that only ever discovers can use it; else it is turned away as without us."""
+    options = ["--era", era, "--store", str(tmp_path / "store"), "--", *real_server("everything"), "stdio"]
+    with Host([sys.executable, "-m", "crp_mcp", "serve", *options]) as host:
+        answer = host.request("server/discover", {"_meta": MODERN_META})
+    assert ("result" in answer) is found
