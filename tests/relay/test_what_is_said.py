@@ -19,6 +19,7 @@ version: 1
 tools:
   - {match: "*:read_rows", volatility: VOLATILE, class: sql}
   - {match: "*:fetch", volatility: STABLE, class: api, reuse: fresh}
+  - {match: "*:write_row", invalidates: ["read_rows"]}
   - {match: "*:revenue", volatility: STABLE, class: computation}
 """
 
@@ -172,3 +173,13 @@ def test_a_transcript_that_is_no_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     assert tail(Path("/dev/zero")) == b""
     assert tail(pipe) == b""
+
+
+def test_what_a_write_made_stale_is_nowhere_called_fresh(at: Bench) -> None:
+    """Its handle says since when it is stale, not until when it would have been fresh."""
+    at.host_call("read_rows", text_result(str(order_rows(5))))
+    at.host_call("write_row", text_result("done"))
+    for depth in (0, 4):
+        shown = texts(at.ask("query_history", kind="tool_call", tools=["read_rows"], depth=depth))[1]
+        assert "stale since 2027-01-15T08:00:00Z" in shown
+        assert "fresh" not in shown

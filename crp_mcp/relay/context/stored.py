@@ -38,15 +38,13 @@ def fact_uri(fact: Fact) -> str:
 def entry_node(entry: Entry, summary: str | None, body: str, relations: Sequence[tuple[str, Sequence[str]]]) -> Node:
     """An entry on its ladder: handle, names, arguments and relations, summary, types and ranges, samples, raw."""
     shape = shape_from_json(entry.structured) if entry.structured else None
-    ttl = entry.freshness_ttl
-    until = "as long as it is kept" if ttl is None else f"until {iso_time(entry.created_at + ttl)}"
     named = f' "{entry.name}"' if entry.name else ""
     whole = entry.payload_bytes <= BODY_MOST
     return Node(
         uri=entry_uri(entry.scratch_id),
         title=(
             f"{entry.scratch_id}{named}: {entry.server}:{entry.tool_name}, captured {iso_time(entry.created_at)}, "
-            f"fresh {until}"
+            f"{_freshness(entry)}"
         ),
         resource_uri=f"scratch://{entry.scratch_id}",
         location=f"{entry.payload_bytes} bytes",
@@ -58,6 +56,15 @@ def entry_node(entry: Entry, summary: str | None, body: str, relations: Sequence
         content_key=entry.provenance_hash,
         deepest=9 if whole else 8,
     )
+
+
+def _freshness(entry: Entry) -> str:
+    """Until when it counts, or since when it does not; a time, not an age."""
+    if entry.stale_since is not None:
+        return f"stale since {iso_time(entry.stale_since)}"
+    if entry.freshness_ttl is None:
+        return "fresh as long as it is kept"
+    return f"fresh until {iso_time(entry.created_at + entry.freshness_ttl)}"
 
 
 def summary_of(entry: Entry, count: object) -> str | None:
