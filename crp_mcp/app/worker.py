@@ -6,6 +6,7 @@ its stdin does, also when the proxy was killed. Small jobs, large ones and tools
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -46,6 +47,7 @@ class Worker:
 
     def run(self) -> None:
         """Serve until the stream ends. Never raises for anything a frame says."""
+        self._tools.submit(self._open_ahead)
         while True:
             try:
                 frame = read_frame(self._source.read)
@@ -96,6 +98,11 @@ class Worker:
                 if self._engine is engine:
                     self._engine = None
             return self._opened().handle(header, blob)
+
+    def _open_ahead(self) -> None:
+        """Open the store while the first result is still on its way. What goes wrong is said to whoever asks first."""
+        with contextlib.suppress(CrpError):
+            self._opened()
 
     def _opened(self) -> Any:
         if self._engine is None:

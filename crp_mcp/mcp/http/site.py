@@ -164,6 +164,8 @@ class Site:
             shared = self._pools.join(lease.whose, means, lease)
         hub = Hub(self._core(relay), self._specs, relay, tenant.spool, self._reaper, to_client, shared=shared)
         hub.inbound = lease.inbound
+        # Clients of a service do not expect its first answer to be slower than the rest.
+        relay.warm()
         return hub
 
     def release(self, lease: Lease) -> None:
