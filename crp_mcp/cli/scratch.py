@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(engine: Engine, options: argparse.Namespace) -> None:
-    from crp_mcp.mcp.tools.own import kind_of
+    from crp_mcp.mcp.tools.listing import kind_of
     from crp_mcp.store import Filters
 
     filters = Filters(kind=kind_of(options.kind), tool=options.tool, pinned=True if options.pinned else None)

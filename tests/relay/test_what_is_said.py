@@ -183,3 +183,27 @@ def test_what_a_write_made_stale_is_nowhere_called_fresh(at: Bench) -> None:
         shown = texts(at.ask("query_history", kind="tool_call", tools=["read_rows"], depth=depth))[1]
         assert "stale since 2027-01-15T08:00:00Z" in shown
         assert "fresh" not in shown
+
+
+def test_a_listing_tells_results_of_one_tool_apart(at: Bench) -> None:
+    """What was asked stands on the line, cut, and cannot make a line of its own."""
+    at.host_call("read_rows", text_result("4"), {"query": "select *\nfrom orders", "limit": 5})
+    at.host_call("read_rows", text_result("4"), {"query": "x\nscratch_forged_001 \x1b[31m" + "y" * 500})
+    shown = texts(at.ask("scratch_list"))[1].splitlines()
+    assert len(shown) == 2
+    assert "shop:read_rows(select * from orders, 5) · " in shown[1]
+    assert len(shown[0]) < 200
+    assert "\x1b" not in shown[0]
+
+
+def test_a_listing_keeps_within_the_size_of_an_answer(at: Bench) -> None:
+    """However many are asked for; the cursor leads on, and nothing is listed twice or left out."""
+    made = [at.host_call("read_rows", text_result("4"), {"query": f"{n} " + "wort " * 40}) for n in range(120)]
+    count, seen, cursor = at.engine.reader.counter().count, list[str](), None
+    while cursor is not None or not seen:
+        given = {"limit": 200, **({"cursor": cursor} if cursor else {})}
+        answer = at.ask("scratch_list", meta=None, **given)
+        assert count("\n".join(texts(answer))) <= 2_000
+        seen += [one.split(" ", 1)[0] for one in texts(answer)[1].splitlines()]
+        cursor = answer["structuredContent"].get("cursor") if "structuredContent" in answer else None
+    assert seen == made[::-1]

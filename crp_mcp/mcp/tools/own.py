@@ -6,33 +6,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.core.ages import age_text, iso_duration, iso_time, rows_text, size_text
-from crp_mcp.core.freshness import Use, is_current, needed
-from crp_mcp.core.model import Entry, Kind, Persistence, Scope, ToolPolicy
-from crp_mcp.core.nameless import nothing_stored
+from crp_mcp.core.ages import iso_duration, iso_time
+from crp_mcp.core.freshness import Use, needed
+from crp_mcp.core.model import Entry, Scope, ToolPolicy
 from crp_mcp.core.shape import shape_to_json
-from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused, Rejected
+from crp_mcp.errors import CrpError, NotFound, Refused, Rejected
 from crp_mcp.proof.wire import MEDIA_TYPE
 from crp_mcp.relay.erasure import Eraser
 from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.receipts import Receipts
 from crp_mcp.relay.searching import Finder, TextPage
 from crp_mcp.relay.using import Ask
-from crp_mcp.store import Filters
 
 from .answers import HEADERS_KEY, add_to_line, answer, failure
 from .arguments import Arguments
 from .context import ContextTools
 from .definitions import MAX_TOKENS, MAX_TOKENS_LIMIT, VIEWS
 from .life import LifeTools
+from .listing import LIST_MOST, ListTool
 from .query import QueryTool
 
 if TYPE_CHECKING:
     from .checking import CheckTool
 
 RECEIPT_URI = "receipt://"
-LIST_LIMIT = 20
-LIST_MOST = 200
 ROWS_LIMIT = 1_000
 CONTEXT_LINES = 2
 RESOURCE_BYTES = 1 << 20
@@ -70,7 +67,7 @@ class OwnTools:
             "query_history": lambda given: self.context().query_history(given, ask),
             "get_context_budget": lambda given: self.context().get_context_budget(given, ask),
             "scratch_get": lambda given: self._get(given, ask),
-            "scratch_list": lambda given: self._list(given, scope),
+            "scratch_list": lambda given: ListTool(self.reader).call(given, scope),
             "scratch_pin": lambda given: self.life.pin(given, ask),
             "scratch_query": lambda given: self._query(given, ask),
             "verify_claims": lambda given: self.checking().call(given, ask),
@@ -268,47 +265,9 @@ class OwnTools:
             said += "; its bytes leave the store's file as soon as no other process reads them"
         return answer(said, None, {"scratch_id": entry.scratch_id, "pending": report.pending})
 
-    # -- scratch_list ----------------------------------------------------------------------------------------------
-
-    def _list(self, given: Arguments, scope: Scope) -> dict[str, Any]:
-        tool = given.text("tool")
-        kind = given.text("kind")
-        pinned = given.flag("pinned")
-        stream = given.text("stream")
-        cursor = given.text("cursor")
-        limit = given.whole("limit", LIST_LIMIT, low=1, high=LIST_MOST)
-        given.done()
-        filters = Filters(kind=kind_of(kind), tool=tool, pinned=pinned, stream_id=stream)
-        page = self.reader.store.list(scope, filters=filters, cursor=cursor, limit=limit)
-        if not page.entries:
-            filtered = tool or kind or stream or pinned is not None
-            return answer("no stored results match" if filtered else nothing_stored(scope.conversation))
-        seen = self.reader.visible(scope, page.entries)
-        lines = "\n".join(
-            self.list_line(entry)
-            if entry.scratch_id in seen
-            else f"{entry.scratch_id} · withheld: labelled {entry.label}, above the clearance of this conversation"
-            for entry in page.entries
-        )
-        more = "" if page.cursor is None else f"; more with cursor {page.cursor}"
-        count = f"{len(page.entries)} stored result" + ("" if len(page.entries) == 1 else "s")
-        return answer(f"{count}, newest first{more}", lines, {"cursor": page.cursor})
-
     def list_line(self, entry: Entry) -> str:
-        """One entry on one line."""
-        age = self.reader.now() - entry.created_at
-        parts = [
-            entry.scratch_id,
-            f"{entry.server}:{entry.tool_name}",
-            entry.kind.value,
-            None if entry.rows is None else rows_text(entry.rows),
-            size_text(entry.payload_bytes),
-            f"{age_text(age)} ago",
-            "fresh" if is_current(entry, self.reader.now()) else "stale",
-            f"stream {entry.stream_id}" if entry.stream_id else None,
-            named(entry),
-        ]
-        return " · ".join(part for part in parts if part)
+        """One entry on one line, as `scratch_list` shows it."""
+        return ListTool(self.reader).line(entry)
 
 
 def mime_of(entry: Entry) -> str:
@@ -317,26 +276,9 @@ def mime_of(entry: Entry) -> str:
     return "application/json" if entry.form == "result" or source.startswith("json") else "text/plain"
 
 
-def named(entry: Entry) -> str | None:
-    """How an entry is pinned or called."""
-    if entry.persistence is Persistence.PINNED:
-        return f'pinned as "{entry.name}"' if entry.name else "pinned"
-    return f'called "{entry.name}"' if entry.name else None
-
-
 def reference_of(text: str) -> str:
     """An id or name, whether given bare or as a resource URI."""
     return text.removeprefix("scratch://").strip()
-
-
-def kind_of(text: str | None) -> Kind | None:
-    """The kind of that name. Raises BadRequest with the names there are."""
-    if text is None:
-        return None
-    try:
-        return Kind(text)
-    except ValueError:
-        raise BadRequest(f"kind: {text[:40]!r} is none of {', '.join(Kind)}") from None
 
 
 def provenance_text(entry: Entry) -> str:
