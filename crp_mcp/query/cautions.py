@@ -1,72 +1,157 @@
-"""Where a query adds up or compares texts as if they were numbers: SQLite does so without a word. Pure."""
+"""Where a query reckons with, compares or orders texts that are not what they look like: SQLite does so without a word.
+
+Pure: it looks at the query's words, and is told what columns look like.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from crp_mcp.core.folding import fold
 
-from .sql import Statement, Token
+from .aliases import other_names
+from .sql import Statement, Token, closing
 
 _ADDING = frozenset({"sum", "avg", "total", "exact_sum"})
 _COMPARING = frozenset(("min", "max", "median", "percentile", "percentile_cont", "percentile_disc"))
 _NUMERIC = _ADDING | _COMPARING | {"cast", "abs", "round", "ceil", "ceiling", "floor", "trunc", "sign"}
-_SIGNS = frozenset({"<", ">", "<=", ">=", "+", "-", "*", "/", "%", "between"})
-_EQUAL = frozenset({"=", "==", "<>", "!="})
+_DATES = frozenset({"date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"})
+_SAME_TEXT = frozenset(
+    ("coalesce", "ifnull", "iif", "json_extract", "likely", "lower", "ltrim", "nullif", "replace", "rtrim", "substr")
+    + ("trim", "upper")
+)
+"""Functions that hand a text on: who compares what comes out compares the text."""
+_ORDER = frozenset({"<", ">", "<=", ">=", "between"})
+_SIGNS = _ORDER | {"+", "-", "*", "/", "%"}
+_EQUAL = frozenset({"=", "==", "<>", "!=", "is"})
+_MATCHING = frozenset({"like", "glob", "regexp", "match", "in", "not"})
 _ENDS = frozenset({"limit", ")", "union", "except", "intersect", "rows", "range", "groups"})
+_COMPOUND = ("union", "except", "intersect")
+_CONDITION = frozenset(["where", "and", "or", "not", "when", "on", "having", "("])
+_AFTER_CONDITION = frozenset(
+    ["and", "or", "then", "group", "order", "limit", ")", "having", "union", "except", "intersect"]
+)
 
 
-def added_up(statement: Statement) -> set[str]:
-    """Names, folded, that stand alone in a sum or an average."""
-    tokens = statement.tokens
-    found = set()
-    for at, token in enumerate(tokens):
-        if token.name and _caller(tokens, at) in _ADDING and _is_alone(tokens, at):
-            found.add(fold(token.name))
-    return found
+@dataclass(slots=True)
+class Uses:
+    """Columns (folded names) a query uses as something, under whatever names it gives them."""
+
+    numbers: set[str] = field(default_factory=set)
+    """Added up, reckoned with, compared with numbers, or put in order."""
+    added: set[str] = field(default_factory=set)
+    """Of these what stands alone in a sum or an average."""
+    dates: set[str] = field(default_factory=set)
+    """Compared with anything, put in order, or given to a date function."""
+    truths: set[str] = field(default_factory=set)
+    """Taken for true or false by themselves, or compared with 1, 0, true or false."""
 
 
-def used_as_numbers(statement: Statement, columns: Collection[str]) -> set[str]:
-    """Those of the columns (folded names) that are added up, reckoned with, compared with numbers or put in order.
-
-    In a query inside a query, where a column may go by another name, any sum or extreme counts.
-    """
-    tokens = statement.tokens
-    found = {
-        fold(token.name)
-        for at, token in enumerate(tokens)
-        if token.name and fold(token.name) in columns and _is_used(tokens, at)
-    }
+def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
+    """What a query does with these columns (folded names)."""
+    tokens, uses = statement.tokens, Uses()
+    stands_for = {name: {name} for name in columns}
     nested = sum(token.kind == "word" and token.low == "select" for token in tokens) > 1
-    named = any(token.kind == "word" and token.low == "as" for token in tokens)
-    if (nested or named) and any(_calls(tokens, at) in _ADDING | _COMPARING for at in range(len(tokens))):
-        return set(columns) if nested else found
-    return found
-
-
-def _is_used(tokens: Sequence[Token], at: int) -> bool:
-    start = at - 2 if at >= 2 and tokens[at - 1].text == "." else at
-    before = tokens[start - 1] if start else None
-    after = tokens[at + 1] if at + 1 < len(tokens) else None
-    for side, other in ((before, start - 2), (after, at + 2)):
-        if side is None or (side.name and side.low not in _SIGNS):
+    for name, held in other_names(tokens, columns).items():
+        if held and (nested or name not in columns):
+            stands_for[name] = stands_for.get(name, set()) | held
+    for at, token in enumerate(tokens):
+        held = stands_for.get(fold(token.name), set()) if token.name else set()
+        if not held:
             continue
-        opposite = tokens[other] if 0 <= other < len(tokens) else None
-        if side.low in _SIGNS and not (side.text in "<>=" and opposite is not None and opposite.kind == "text"):
-            return True
-        if side.low in _EQUAL and opposite is not None and opposite.kind == "number":
-            return True
-    return _caller(tokens, at) in _NUMERIC or _is_in_order(tokens, at)
+        ordered = _is_in_order(tokens, at)
+        if ordered or _is_reckoned(tokens, at):
+            uses.numbers |= held
+        if _is_alone(tokens, at) and _caller(tokens, at, _NUMERIC) in _ADDING:
+            uses.added |= held
+        if ordered or _is_compared(tokens, at):
+            uses.dates |= held
+        if _is_truth(tokens, at):
+            uses.truths |= held
+    return uses
 
 
-def _caller(tokens: Sequence[Token], at: int) -> str:
-    """The nearest function that means numbers among those whose brackets are open here; "" for none."""
+def _operand(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+    """First and last token of what a name is part of without changing: `t.name`, `trim(name)`, `name ->> 'key'`."""
+    start = at - 2 if at >= 2 and tokens[at - 1].text == "." else at
+    end = at
+    while True:
+        if end + 2 < len(tokens) and tokens[end + 1].text in ("->>", "->", "collate"):
+            end += 2
+            continue
+        opened = _opening(tokens, start)
+        last = closing(tokens, opened) if opened is not None else None
+        if opened is None or last is None:
+            return start, end
+        hands_on = opened and tokens[opened - 1].low in _SAME_TEXT
+        alone = opened == start - 1 and last == end + 1 and not (opened and _calls(tokens, opened - 1))
+        if not hands_on and not (alone and tokens[opened - 1].low not in ("in", "filter")):
+            return start, end
+        start, end = (opened - 1 if hands_on else opened), last
+
+
+def _opening(tokens: Sequence[Token], at: int) -> int | None:
+    """Position of the bracket that is open here."""
+    depth = 0
+    for back in range(at - 1, -1, -1):
+        depth += (tokens[back].text == ")") - (tokens[back].text == "(")
+        if depth < 0:
+            return back
+    return None
+
+
+def _sides(tokens: Sequence[Token], at: int) -> list[tuple[str, Token | None]]:
+    """(sign, what stands beyond it) on the left and on the right of an operand."""
+    start, end = _operand(tokens, at)
+    places = ((start - 1, start - 2), (end + 1, end + 2))
+    return [
+        (tokens[sign].low, tokens[other] if 0 <= other < len(tokens) else None)
+        for sign, other in places
+        if 0 <= sign < len(tokens) and tokens[sign].kind in ("other", "word")
+    ]
+
+
+def _is_reckoned(tokens: Sequence[Token], at: int) -> bool:
+    for sign, other in _sides(tokens, at):
+        if sign in _SIGNS and not (sign in _ORDER and other is not None and other.kind == "text"):
+            return True
+        if sign in _EQUAL and other is not None and other.kind == "number":
+            return True
+    return not _is_matched(tokens, at) and bool(_caller(tokens, at, _NUMERIC))
+
+
+def _is_matched(tokens: Sequence[Token], at: int) -> bool:
+    """Whether what counts is that it is a certain text: `sum(status = 'paid')`."""
+    return any(sign in _EQUAL or sign in _MATCHING for sign, _ in _sides(tokens, at))
+
+
+def _is_compared(tokens: Sequence[Token], at: int) -> bool:
+    if any(sign in _SIGNS for sign, _ in _sides(tokens, at)):
+        return True
+    return bool(_caller(tokens, at, _COMPARING | _DATES))
+
+
+def _is_truth(tokens: Sequence[Token], at: int) -> bool:
+    for sign, other in _sides(tokens, at):
+        if sign in _EQUAL and other is not None and (other.kind == "number" or other.low in ("true", "false")):
+            return True
+    if not _is_matched(tokens, at) and _caller(tokens, at, _ADDING):
+        return True
+    start, end = _operand(tokens, at)
+    before, after = tokens[start - 1].low if start else "", tokens[end + 1].low if end + 1 < len(tokens) else ")"
+    opens = before == "(" and start >= 2 and tokens[start - 2].low in _CONDITION
+    return (before in _CONDITION - {"("} or opens) and after in _AFTER_CONDITION
+
+
+def _caller(tokens: Sequence[Token], at: int, functions: Collection[str]) -> str:
+    """The nearest of these functions whose brackets are open here; "" for none."""
     depth = 0
     for back in range(at - 1, 0, -1):
         if tokens[back].text == ")":
             depth += 1
         elif tokens[back].text == "(":
-            if depth == 0 and _calls(tokens, back - 1) in _NUMERIC:
+            if depth == 0 and _calls(tokens, back - 1) in functions:
                 return tokens[back - 1].low
             depth = max(0, depth - 1)
         elif depth == 0 and tokens[back].kind == "word" and tokens[back].low == "select":
@@ -95,22 +180,69 @@ def _is_in_order(tokens: Sequence[Token], at: int) -> bool:
     return False
 
 
-def notes(mixed: Sequence[str], texts: Sequence[str], lost: Mapping[str, tuple[int, str]]) -> list[str]:
-    """What to say of columns: of numbers and texts, of texts, of texts that became null (how many; where)."""
-    said = []
-    if mixed:
-        said.append(
-            f"{', '.join(mixed)}: numbers and texts stand in it; SQL puts every number before every text, and adds a "
-            "text as the number it begins with"
+def paths_of(statement: Statement, column: str) -> list[str]:
+    """The literal paths (`'$.price'`, `'price'`, as written) by which a query goes into a column of JSON."""
+    tokens, found = statement.tokens, []
+    for at in range(len(tokens) - 2):
+        if fold(tokens[at].name) == column and tokens[at + 1].text in (",", "->>") and tokens[at + 2].kind == "text":
+            found.append(tokens[at + 2].text)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(slots=True)
+class Findings:
+    """Columns, as the source names them, that an answer must say something of."""
+
+    mixed: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    grouped: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Column -> (a text, what it was read as): it could be read the other way too."""
+    lost: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Column -> (how many of its texts became null, the column that has them)."""
+
+
+def notes(found: Findings) -> list[str]:
+    """What to say of them."""
+    said = [
+        f"{', '.join(dict.fromkeys(names))}: {what}"
+        for names, what in (
+            (found.mixed, _MIXED),
+            (found.texts, _TEXTS),
+            (found.dates, _DATE_TEXTS),
+            (found.words, _WORDS),
         )
-    if texts:
-        said.append(
-            f"{', '.join(texts)}: texts, not all of them numbers in one spelling; they were not converted, so this did "
-            "not add or compare them as numbers"
-        )
+        if names
+    ]
     said += [
+        f"{name}: {text} was read as {value}; nothing in the column says whether its sign groups thousands or begins "
+        "a fraction"
+        for name, (text, value) in found.grouped.items()
+    ]
+    return said + _lost(found.lost)
+
+
+_MIXED = (
+    "numbers and texts stand in it; SQL puts every number before every text, and adds a text as the number it begins "
+    "with"
+)
+_TEXTS = (
+    "texts, not all of them numbers in one spelling; they were not converted, so this did not add or compare them as "
+    "numbers"
+)
+_DATE_TEXTS = (
+    "dates that were not converted, as they can be read in more than one way; this compared them as texts, and date "
+    "functions give null"
+)
+_WORDS = (
+    "the words as they stand in the source, not 1 and 0; compare with = 'true' in that spelling, or count such rows"
+)
+
+
+def _lost(lost: Mapping[str, tuple[int, str]]) -> list[str]:
+    return [
         f"{name}: {count:,} text{'' if count == 1 else 's'} that could not be read so {'is' if count == 1 else 'are'} "
         f"null in it (see {beside})"
         for name, (count, beside) in lost.items()
     ]
-    return said

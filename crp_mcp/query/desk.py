@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,36 +16,23 @@ from crp_mcp.errors import BadRequest, NotFound, Refused, StoreError
 from crp_mcp.log import log
 from crp_mcp.store import Store, Stub
 
-from .cache import Cache, Table, Vanished, scope_file
-from .cautions import added_up, notes, used_as_numbers
+from .answers import Answer, answer_of, expressions, reads_of
+from .cache import Cache, Vanished
+from .cache_file import scope_file
+from .catalogue import Table
+from .cautions import notes
 from .mistakes import explain, quoted_mistake, refused, stopped
 from .names import Names, Resolver
+from .noticing import find_findings
 from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
 from .sandbox import Sandbox, Stopped
-from .sql import Statement, fix_now, join_dotted, read_statement, restore_names, selects_all
+from .sql import Statement, fix_now, join_dotted, read_statement, selects_all
 from .views import base_tables, hidden_sums, table_names, used_tables, view_of
 
 SECONDS = 5.0
 MOST_ROWS = 20_000
 MOST_BYTES = 8 << 20
 _DAMAGE = ("malformed", "not a database", "disk I/O error", "[Errno 2]")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a query gave. `rows`: one JSON list each; `total` counts also those beyond the limits."""
-
-    columns: tuple[str, ...]
-    rows: tuple[str, ...]
-    total: int
-    inputs: tuple[Entry, ...]
-    """What was read, the oldest capture first."""
-    converted: tuple[tuple[str, str], ...] = ()
-    """(column, column with the original text) of columns that were read and had been converted."""
-    cautions: tuple[str, ...] = ()
-    """What a reader must know of texts that were used as numbers."""
-    streams: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """(stream_id, ids of its chunks) of streams that were read as one table."""
 
 
 class _Damaged(StoreError):
@@ -158,12 +145,12 @@ class Desk:
             reply = self._ask({**request, "sql": statement.text()})
         if not reply.get("ok"):
             raise self._fault(reply, scope, used, names, searched)
-        reads = _reads(reply["reads"], plain, used)
+        reads = reads_of(reply["reads"], plain, used)
         converted = {
             name: second for table in used for name, _, second in table.columns if second and name in reads(table)
         }
-        cautions = self._cautions(cache, plain, used, reads)
-        return replace(_answer(reply, statement, names), converted=tuple(converted.items()), cautions=tuple(cautions))
+        cautions = notes(find_findings(cache, plain, used, reads))
+        return replace(answer_of(reply, statement, names), converted=tuple(converted.items()), cautions=tuple(cautions))
 
     def _is_there(self, scope: Scope, scratch_id: str) -> bool:
         try:
@@ -218,27 +205,6 @@ class Desk:
         hidden = {} if selects_all(statement.tokens) else hidden_sums(used)
         fix_sums(statement, kinds, digits, hidden)
 
-    def _cautions(
-        self, cache: Cache, statement: Statement, used: Sequence[Table], reads: Callable[[Table], set[str]]
-    ) -> list[str]:
-        """What to say of columns that were read, and used as numbers although they are none."""
-        added, mixed, texts, lost = added_up(statement), [], [], {}
-        for table in used:
-            bases = base_tables([table])
-            names = reads(table)
-            kinds = {name: kind for name, kind, _ in table.columns if name in names and kind in ("mixed", "text")}
-            suspects = used_as_numbers(statement, set(map(fold, kinds))) | added
-            for name, kind in kinds.items():
-                if fold(name) not in suspects:
-                    continue
-                if kind == "mixed":
-                    mixed.append(name)
-                elif fold(name) in added or any(_looks_like_amounts(cache, base, name) for base in bases):
-                    texts.append(name)
-            beside = {name: second for name, _, second in table.columns if second}
-            lost.update({name: (table.lost[name], beside[name]) for name in names & beside.keys() & table.lost.keys()})
-        return notes(list(dict.fromkeys(mixed)), list(dict.fromkeys(texts)), lost)
-
     def _request(self, cache: Cache, statement: Statement, by_name: dict[str, Table], searched: bool) -> dict[str, Any]:
         views = {name: view_of(name, table, statement, searched) for name, table in by_name.items()}
         return {
@@ -246,7 +212,7 @@ class Desk:
             "path": str(cache.path),
             "views": {name: view for name, view in views.items() if view is not None},
             "tables": sorted({table.name for table in base_tables(list(by_name.values()))}),
-            "expressions": _expressions(statement),
+            "expressions": expressions(statement),
             "named": sorted(map(fold, statement.sources())),
             "rows": MOST_ROWS,
             "bytes": MOST_BYTES,
@@ -280,11 +246,6 @@ class Desk:
         return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched)}")
 
 
-def _looks_like_amounts(cache: Cache, table: Table, column: str) -> bool:
-    kind = next((kind for name, kind, _ in table.columns if fold(name) == fold(column)), None)
-    return kind == "text" and cache.looks_like_amounts(table, column)
-
-
 def _known(name: str, by_name: dict[str, Table]) -> str | None:
     low = fold(name)
     return low if low in by_name else None
@@ -301,57 +262,3 @@ def _mentions_parts(statement: Statement, names: Names, scratch_id: str) -> bool
         if "." in token.name and fold(token.name).partition(".")[0] in own:
             return True
     return False
-
-
-def _expressions(statement: Statement) -> list[str]:
-    """Names of common table expressions: those before `AS (`, and before `(columns) AS (`."""
-    tokens, found = statement.tokens, []
-    for at, token in enumerate(tokens):
-        if token.kind != "word" or token.low != "as" or at == 0:
-            continue
-        after = [one.low for one in tokens[at + 1 : at + 3]]
-        if "(" not in after[:1] and after[:1] not in (["materialized"], ["not"]):
-            continue
-        back = at - 1
-        if tokens[back].text == ")":
-            while back > 0 and tokens[back].text != "(":
-                back -= 1
-            back -= 1
-        if back >= 0 and tokens[back].name:
-            found.append(tokens[back].name)
-    return found
-
-
-def _reads(reads: dict[str, list[str]], statement: Statement, used: Sequence[Table]) -> Callable[[Table], set[str]]:
-    """Columns of a table that a query read. Of a union SQLite says that all are; then those count that it mentions."""
-    found = {fold(table): set(columns) for table, columns in reads.items()}
-    mentioned = {fold(token.name) for token in statement.tokens if token.name}
-    every = selects_all(statement.tokens)
-
-    def columns(table: Table) -> set[str]:
-        if not table.union:
-            read = found.get(fold(table.name), set())
-            return read | {name for name, (hidden, _) in table.sums.items() if hidden in read}
-        return {name for name, _, _ in table.columns if every or fold(name) in mentioned}
-
-    return columns
-
-
-def _answer(reply: dict[str, Any], statement: Statement, names: Names) -> Answer:
-    columns = unique(restore_names(statement, reply["columns"]))
-    # All that were named: SQLite does not say that JOIN ... USING reads the table it joins.
-    inputs = sorted(names.all_entries().values(), key=lambda entry: (entry.created_at, entry.scratch_id))
-    streams = tuple((one.stream_id, tuple(chunk.scratch_id for chunk in one.chunks)) for one in names.streams.values())
-    return Answer(columns, tuple(reply["rows"]), reply["total"], tuple(inputs), streams=streams)
-
-
-def unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names with a number where one comes twice."""
-    found: list[str] = []
-    for name in names:
-        number, free = 1, name
-        while free in found:
-            number += 1
-            free = f"{name}_{number}"
-        found.append(free)
-    return tuple(found)

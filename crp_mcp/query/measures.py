@@ -28,12 +28,42 @@ _AMOUNT_LOOK = re.compile(
     r"[\s(+−-]*(?:[^\W\d]{0,3}[$€£¥₹]|[A-Z]{3})?\s?[+−-]?[.,]?(?!0\d)\d[\d.,' \u00a0\u202f]*"
     r"\s?(?:[^\W\d]{0,4}|[%€$£°)]{1,2})\s*"
 )
+# What SQLite's date functions take as it stands is none.
+_DATE_LOOK = re.compile(
+    r"\s*(?!\d{4}-\d\d-\d\d)(?:[^\W\d]{2,9}\.?,?\s+)?"
+    r"(?:(?:[0-3]?\d|[12]\d{3})(?P<sign>[-/ ]|\.\s?)(?:[0-3]?\d|[^\W\d]{3,9}\.?)(?P=sign)"
+    r"(?:[12]\d{3}|(?<!\.)(?<!\. )\d\d)"
+    r"|[^\W\d]{3,9}\.?\s+[0-3]?\d,?\s+[12]\d{3})(?:(?:[T,]|\s).*)?\s*"
+)
+_WORD_LOOK = re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE)
+_LOOKS = (("words", _WORD_LOOK), ("dates", _DATE_LOOK), ("amounts", _AMOUNT_LOOK))
 _SAMPLE = 500
+_ONE_SIGN = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 
-def looks_like_amounts(db: sqlite3.Connection, table: str, column: str) -> bool:
-    """Whether at least half of a sample of a column's texts begin and end as amounts do."""
-    name = quote(column)
-    rows = db.execute(f"SELECT {name} FROM {quote(table)} WHERE {name} IS NOT NULL AND {name} <> '' LIMIT {_SAMPLE}")
-    texts = [str(row[0])[:80] for row in rows]
-    return bool(texts) and 2 * sum(_AMOUNT_LOOK.fullmatch(text) is not None for text in texts) >= len(texts)
+def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
+    """What at least half of a sample of texts look like: amounts, dates, words for true and false; "" for nothing."""
+    texts = [
+        str(row[0])[:80]
+        for row in db.execute(
+            f"SELECT x FROM (SELECT {expression} AS x FROM {quote(table)}) WHERE typeof(x) = 'text' AND x <> '' "
+            f"LIMIT {_SAMPLE}"
+        )
+    ]
+    for name, look in _LOOKS:
+        if texts and 2 * sum(look.fullmatch(text) is not None for text in texts) >= len(texts):
+            return name
+    return ""
+
+
+def find_grouped(db: sqlite3.Connection, table: str, column: str, beside: str) -> tuple[str, str] | None:
+    """A text with a comma or a point, and its number, if all that have one could be read the other way as well."""
+    first = None
+    for text, value in db.execute(
+        f"SELECT {quote(beside)}, {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "
+        f"AND (instr({quote(beside)}, ',') OR instr({quote(beside)}, '.'))"
+    ):
+        if _ONE_SIGN.fullmatch(str(text)) is None:
+            return None
+        first = first or (str(text), f"{value:.15g}")
+    return first

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from crp_mcp.core.folding import fold
 
-from .cache import Table
+from .catalogue import Table
 from .gate import PURE_FUNCTIONS
 
 ALLOWED = (

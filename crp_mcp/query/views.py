@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from crp_mcp.core.folding import fold, unique_names
 from crp_mcp.core.model import Kind
 
-from .cache import Table
+from .catalogue import Table
 from .names import LATEST, Names, Stream
 from .sql import Statement, quote, selects_all
 

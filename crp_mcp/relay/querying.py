@@ -20,7 +20,8 @@ from crp_mcp.core.shape.cells import load_json, to_value
 from crp_mcp.core.shape.columns import BATCH, TableStats
 from crp_mcp.core.shape.model import Column, Shape
 from crp_mcp.core.summary import render_summary
-from crp_mcp.query.desk import Answer, Desk
+from crp_mcp.query.answers import Answer
+from crp_mcp.query.desk import Desk
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store
 
 from .reading import cell_text, csv_line

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from crp_mcp.core.model import Scope
-from crp_mcp.query.desk import Answer, Desk
+from crp_mcp.query.answers import Answer
+from crp_mcp.query.desk import Desk
 from tests.relay.support import Bench, bench, order_rows, text_result
 
 LOG = [
