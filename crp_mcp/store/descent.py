@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -151,6 +152,34 @@ def leaf_of_fact(db: sqlite3.Connection, scope: Scope, source: str, content_hash
         (source, scopes.space_of(db, scope), content_hash.encode()),
     ).fetchone()
     return None if row is None else bytes(row[0])
+
+
+_USED = """
+SELECT scratch_id FROM entry WHERE conversation_id = :place AND (turn_id BETWEEN :first AND :last
+    OR seq IN (SELECT entry_seq FROM reference WHERE turn BETWEEN :first AND :last) OR number IN (%s)) ORDER BY seq
+"""
+_CITED = re.compile(r"scratch_[a-z0-9]{1,16}_([0-9]{3,18})")
+
+
+def behind_turn(db: sqlite3.Connection, scope: Scope, number: int) -> tuple[str, ...]:
+    """Return the ids of what the words of a turn come from: for an answer, all whose erasure takes its text."""
+    place = scopes.conversation_of(db, scope)
+    row = (
+        place
+        and db.execute(
+            "SELECT role, coalesce(text, '') || coalesce(decision, ''), (SELECT max(number) FROM turn u "
+            "WHERE u.conversation_id = turn.conversation_id AND u.role = 'user' AND u.number <= turn.number) "
+            "FROM turn WHERE conversation_id = ? AND number = ?",
+            (place.conversation, number),
+        ).fetchone()
+    )
+    if not place or not row:
+        return ()
+    role, said, asked = row
+    cited = {str(int(found)) for found in _CITED.findall(said) if role == "assistant"}
+    first = (asked or 0) if role == "assistant" else number
+    bounds = {"place": place.conversation, "first": first, "last": number}
+    return tuple(found[0] for found in db.execute(_USED % ", ".join(cited), bounds).fetchall())
 
 
 _ANSWERS = """

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import ToolClass, Volatility
+from crp_mcp.errors import Rejected
+from crp_mcp.proof.chain_verify import Verdict
+from crp_mcp.relay.buffer import Budget
+from crp_mcp.relay.choosing import Selection
 from crp_mcp.store import Sealed, changes, facts
 from tests.relay.support import Bench, bench, order_rows, text_result, texts
 
@@ -290,6 +294,56 @@ def test_a_receipt_carries_the_labels_of_what_facts_and_turns_come_from(at: Benc
         f"uko-tool:entry/{made.entry.scratch_id}": "CONFIDENTIAL",
     }
     assert json.loads(receipt.body)["inherited_sensitivity_ceiling"] == "CONFIDENTIAL"
+
+
+def test_an_answer_has_the_label_of_all_that_its_exchange_used_or_it_cites(at: Bench) -> None:
+    """Results come while the user's turn is the newest; what is said of them is a turn of its own."""
+    secret = {"sensitivity": "CONFIDENTIAL", "volatility": Volatility.STABLE, "ttl": 3600}
+    at.tool("record_turn", role="user", text="what is our margin?", turn=1)
+    made = at.capture(text_result("31 percent"), tool="margins", policy=secret, turn_id=1).entry.scratch_id
+    at.tool("record_turn", role="assistant", text="the margin is 31 percent", turn=2)
+    at.tool("record_turn", role="user", text="and the weather?", turn=3)
+    at.tool("record_turn", role="assistant", text="sunny", turn=4)
+    at.tool("record_turn", role="assistant", text=f"as [{made}] said, the margin is fine", turn=5)
+    for turn, label in (
+        (1, "CONFIDENTIAL"),
+        (2, "CONFIDENTIAL"),
+        (3, "INTERNAL"),
+        (4, "INTERNAL"),
+        (5, "CONFIDENTIAL"),
+    ):
+        answer = ask(at, query="?", focus=[f"uko-turn:turn/{turn}"], breadth=0)
+        receipt = at.engine.store.receipt(at.scope, answer["structuredContent"]["receipt"])
+        assert json.loads(receipt.leaves[0])["sensitivity"] == label, turn
+
+
+@pytest.mark.parametrize("evicted", [False, True])
+def test_the_receipt_of_a_context_falls_with_what_its_facts_and_turns_came_from(at: Bench, evicted: bool) -> None:
+    """Also where only a fact or a turn of it was delivered, and where the source of the fact had been evicted."""
+    lasting = {"volatility": Volatility.STATIC, "ttl": None}
+    at.tool("record_turn", role="user", text="what is our margin?", turn=1)
+    made = at.capture(text_result("31 percent"), tool="margins", policy=lasting, turn_id=1).entry.scratch_id
+    at.tool("record_turn", role="assistant", text="the margin is 31 percent", turn=2)
+    at.tool("scratch_pin", scratch_id=made, promote=True)
+    if evicted:
+        at.tool("scratch_pin", scratch_id=made, unpin=True)
+        for turn in range(3, 11):
+            at.tool("record_turn", role="user", text="go on", turn=turn)
+        at.clock.at += 10_000
+        at.engine.life.buffer.budget = Budget(conversation_entries=1)
+        at.capture(text_result("another"), tool="newest")
+        assert at.events("EVICTED")
+    wanted = ["uko-fact:fact/1"] if evicted else ["uko-turn:turn/2"]
+    digest = ask(at, query="?", focus=wanted, breadth=0)["structuredContent"]["receipt"]
+    found = at.engine.store.receipt(at.scope, digest)
+    assert at.engine.receipts.check(found.body, leaves=found.leaves)
+    assert at.engine.auditor.verify().verdict is Verdict.VALID
+    at.engine.eraser.carry_out(at.engine.eraser.plan(Selection(ids=(made,))), reason="purge")
+    with pytest.raises(Rejected) as refused:
+        at.engine.receipts.check(found.body)
+    assert refused.value.code == "TOMBSTONED"
+    audit = at.engine.auditor.verify()
+    assert (audit.faults, audit.verdict) == ((), Verdict.VALID)
 
 
 def test_turns_about_what_is_withheld_are_withheld(tmp_path: Path) -> None:

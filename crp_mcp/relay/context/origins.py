@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from crp_mcp.core.model import Entry, Fact, Scope, Turn
 from crp_mcp.errors import NotFound
+from crp_mcp.proof.eccr import parse_leaf
 from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.sealing import Source, item_of
+from crp_mcp.store import SqliteStore, descent
 
 OWN_LABEL = "INTERNAL"
 """The least label of what has none of its own: that of a tool nobody declared."""
@@ -17,6 +20,7 @@ class Origins:
     """For whoever asks in `scope`."""
 
     reader: Reader
+    store: SqliteStore
     scope: Scope
 
     def may_see(self, item: Fact | Turn) -> bool:
@@ -36,13 +40,29 @@ class Origins:
 
     def sources_of(self, item: Fact | Turn) -> list[Entry]:
         """What is still there of the entries that a fact or the words of a turn come from."""
-        ids = (item.source,) if isinstance(item, Fact) else (*item.produced, *item.referenced)
+        store = self.store
+        ids = (item.source,) if isinstance(item, Fact) else store.ask(descent.behind_turn, self.scope, item.number)
         found: list[Entry] = []
         for one in filter(None, ids):
             try:
-                source = self.reader.store.get(self.scope, one)
+                source = store.get(self.scope, one)
             except NotFound:
                 continue
             if isinstance(source, Entry):
                 found.append(source)
+        return found
+
+    def leaves_of(self, item: Fact | Turn) -> list[Source]:
+        """The entries it comes from, as sources of whatever it is delivered in: so their erasure reaches that.
+
+        The source of a fact that was evicted has the leaf that was signed with the promotion.
+        """
+        store, sealer = self.store, self.reader.sealer
+        there = self.sources_of(item)
+        found = [
+            Source(one.scratch_id, item_of(sealer.raised(one), store.salt(one.scope, one.scratch_id))) for one in there
+        ]
+        if isinstance(item, Fact) and item.source and not there:
+            leaf = store.ask(descent.leaf_of_fact, self.scope, item.source, item.content_hash)
+            found += [] if leaf is None else [Source(item.source, parse_leaf(leaf)[0])]
         return found

@@ -142,12 +142,13 @@ class Requester:
 
     def _seal(self, ask: Ask, corpus: Joined, reply: Reply, previous: int | None) -> tuple[str, int]:
         now = self.now()
-        sources = [Source(one.uko_node, self._item(corpus, one, now)) for one in reply.fragments]
+        sources = named([Source(one.uko_node, self._item(corpus, one, now)) for one in reply.fragments])
+        sources += self._behind(corpus, reply, {one.id for one in sources})
         made: list[str] = []
 
         def seal(head: Head) -> Sealed:
             sealed, receipt = self.sealer.assembled(
-                head, ask.scope, sources=named(sources), output_hash=text_hash(reply.text), turn_id=ask.turn, now=now
+                head, ask.scope, sources=sources, output_hash=text_hash(reply.text), turn_id=ask.turn, now=now
             )
             made.append(receipt.digest)
             return sealed
@@ -188,6 +189,13 @@ class Requester:
         if isinstance(found, Fact) and found.expires_at:
             ends.append(found.expires_at)
         return Item(salted_digest(self.random_bytes(16), digest), label, min(ends))
+
+    def _behind(self, corpus: Joined, reply: Reply, known: set[str]) -> list[Source]:
+        """The entries that delivered facts and turns come from, and that were not delivered themselves."""
+        items = [corpus.tiers.items.get(one.uko_node) for one in reply.fragments]
+        loose = [one for one in items if isinstance(one, (Fact, Turn))]
+        found = {leaf.id: leaf for one in loose for leaf in corpus.tiers.origins.leaves_of(one)}
+        return [leaf for name, leaf in found.items() if name not in known]
 
     def _entries(self, corpus: Joined, reply: Reply) -> list[Entry]:
         """The entries of which more than the name was delivered."""

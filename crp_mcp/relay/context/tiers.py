@@ -72,7 +72,7 @@ class Tiers:
 
     @property
     def origins(self) -> Origins:
-        return Origins(self.reader, self.asks.scope)
+        return Origins(self.reader, self.store, self.asks.scope)
 
     def load(self, *, past: bool, words: str = "") -> None:
         """Take the snapshot. `past`: also what was removed or superseded long ago. `words`: what facts may hold."""
