@@ -10,9 +10,11 @@ from .sql import Token, closing, split_arguments
 
 _RECKONING = frozenset({"<", ">", "<=", ">=", "=", "==", "<>", "!=", "+", "-", "*", "/", "%", "and", "or", "not", "is"})
 _NUMBERS = frozenset(
-    ("abs", "avg", "cast", "ceil", "ceiling", "count", "dense_rank", "exact_sum", "floor", "instr", "julianday")
-    + ("length", "ntile", "octet_length", "rank", "round", "row_number", "sign", "strftime", "sum", "total", "trunc")
-    + ("unicode", "unixepoch")
+    {
+        *("abs", "avg", "cast", "ceil", "ceiling", "count", "dense_rank", "exact_sum", "floor", "instr", "julianday"),
+        *("length", "ntile", "octet_length", "rank", "round", "row_number", "sign", "strftime", "sum", "total"),
+        *("trunc", "unicode", "unixepoch"),
+    }
 )
 """Functions whose result is a number, or no longer what the text was."""
 _ENDS = frozenset(["from", "where", "group", "order", "having", "limit", "window", "union", "except", "intersect"])

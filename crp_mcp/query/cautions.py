@@ -18,8 +18,10 @@ _COMPARING = frozenset(("min", "max", "median", "percentile", "percentile_cont",
 _NUMERIC = _ADDING | _COMPARING | {"cast", "abs", "round", "ceil", "ceiling", "floor", "trunc", "sign"}
 _DATES = frozenset({"date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"})
 _SAME_TEXT = frozenset(
-    ("coalesce", "ifnull", "iif", "json_extract", "likely", "lower", "ltrim", "nullif", "replace", "rtrim", "substr")
-    + ("trim", "upper")
+    {
+        *("coalesce", "ifnull", "iif", "json_extract", "likely", "lower", "ltrim", "nullif", "replace", "rtrim"),
+        *("substr", "trim", "upper"),
+    }
 )
 """Functions that hand a text on: who compares what comes out compares the text."""
 _ORDER = frozenset({"<", ">", "<=", ">=", "between"})
@@ -29,6 +31,7 @@ _MATCHING = frozenset({"like", "glob", "regexp", "match", "in", "not"})
 _ENDS = frozenset({"limit", ")", "union", "except", "intersect", "rows", "range", "groups"})
 _COMPOUND = ("union", "except", "intersect")
 _CONDITION = frozenset(["where", "and", "or", "not", "when", "on", "having", "("])
+_WORDS_BEFORE = frozenset({"select", "distinct", "by", "then", "else", "case", "between", "like", "is", "as"})
 _AFTER_CONDITION = frozenset(
     ["and", "or", "then", "group", "order", "limit", ")", "having", "union", "except", "intersect"]
 )
@@ -85,10 +88,15 @@ def _operand(tokens: Sequence[Token], at: int) -> tuple[int, int]:
         if opened is None or last is None:
             return start, end
         hands_on = opened and tokens[opened - 1].low in _SAME_TEXT
-        alone = opened == start - 1 and last == end + 1 and not (opened and _calls(tokens, opened - 1))
-        if not hands_on and not (alone and tokens[opened - 1].low not in ("in", "filter")):
+        alone = opened == start - 1 and last == end + 1 and not (opened and _is_function(tokens[opened - 1]))
+        if not hands_on and not alone:
             return start, end
         start, end = (opened - 1 if hands_on else opened), last
+
+
+def _is_function(before: Token) -> bool:
+    """Whether what stands before a bracket is a function's name, and no word of SQL."""
+    return bool(before.name) and before.low not in _CONDITION and before.low not in _WORDS_BEFORE
 
 
 def _opening(tokens: Sequence[Token], at: int) -> int | None:

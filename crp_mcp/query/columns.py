@@ -22,6 +22,7 @@ _LONG = 2**62
 _NATIVE_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:\d\d))?)?", re.ASCII)
 """What SQLite's own date functions take as it is."""
 _MONTH_ONLY = re.compile(r"\d{4}-\d\d", re.ASCII)
+_THREE_AFTER = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
 _LEADING_ZERO = re.compile(r"-?0\d+", re.ASCII)
 
 
@@ -118,7 +119,14 @@ def _store_numbers(column: Column, types: set[str], text_cells: bool) -> _Stored
     if reading is not None and reading not in PLAIN_NUMBERS:
         return _Stored(*_read_as(reading, column), reading, True)
     declared, kind = _number(column, types)
-    return _Stored(declared, kind, reading)
+    return _Stored(declared, kind, reading, reading is not None and _seem_grouped(column))
+
+
+def _seem_grouped(column: Column) -> bool:
+    """Whether what is known of a column leaves open if `1.234` is a fraction or a thousand: its texts will tell."""
+    seen = (column.low, column.high, *(text for text, _ in column.top))
+    parted = [text for text in seen if text and "." in text]
+    return bool(parted) and all(_THREE_AFTER.fullmatch(text) for text in parted)
 
 
 def _store_texts(column: Column, texts: bool) -> _Stored:

@@ -13,10 +13,11 @@ from crp_mcp.core.folding import unique_names
 from crp_mcp.core.freshness import call_text, is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
 from crp_mcp.core.shape import rows_at, shape_from_json
+from crp_mcp.core.shape.cells import to_value
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.core.summary import render_summary
 from crp_mcp.errors import BadRequest, NotFound
-from crp_mcp.store import Head, Sealed, Store, Stub
+from crp_mcp.store import Filters, Head, Sealed, Store, Stub
 
 from .labels import Guard
 from .sealing import Sealer
@@ -28,6 +29,8 @@ ROWS_AT_ONCE = 200
 MAX_ROWS = 5_000
 MAX_CELL = 2_000
 """Characters of one cell in a page of rows; longer ones are cut, and say so."""
+CHUNKS_NAMED = 20
+"""Results of a stream that are named to somebody who asks for the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +69,27 @@ class Reader:
 
         Raises Withheld for one that is labelled above the clearance of `scope`.
         """
-        found = self.store.get(scope, reference)
+        try:
+            found = self.store.get(scope, reference)
+        except NotFound:
+            self._refuse_stream(scope, reference)
+            raise
         if isinstance(found, Stub):
             raise NotFound(gone_text(found))
         if self.guard is not None:
             self.guard.check(scope, found)
         return self.sealer.raised(found)
+
+    def _refuse_stream(self, scope: Scope, reference: str) -> None:
+        """Raise BadRequest where the reference is a stream: it says which results are in it, and how all are read."""
+        page = self.store.list(scope, filters=Filters(stream_id=reference), limit=CHUNKS_NAMED + 1, within="project")
+        chunks = [one.scratch_id for one in page.entries if self.may_see(scope, one)]
+        if chunks:
+            more = " and older ones" if len(chunks) > CHUNKS_NAMED else ""
+            raise BadRequest(
+                f"{reference} is a stream of results, newest first {', '.join(chunks[:CHUNKS_NAMED])}{more}: read one "
+                f"of them, or query all as one table: SELECT * FROM {reference}"
+            )
 
     def may_see(self, scope: Scope, entry: Entry) -> bool:
         """Whether an entry may be shown to `scope`. Nothing is recorded."""
@@ -195,11 +213,14 @@ def pick_columns(names: Sequence[str], wanted: Sequence[str] | None, scratch_id:
 
 
 def cell_text(value: Any) -> str:
-    """One cell as text, long ones cut."""
+    """One cell as text: the literal it is in JSON, long ones cut."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}… ({len(text)} characters)"
+    if isinstance(value, str):
+        return value if len(value) <= MAX_CELL else f"{value[:MAX_CELL]}… ({len(value)} characters)"
+    shown = to_value(value)
+    size = f" ({shown.size} characters)" if shown.size else ""
+    return f"{shown.text}…{size}" if shown.cut else shown.text
 
 
 def csv_line(cells: Sequence[str]) -> str:

@@ -57,6 +57,10 @@ def count_ruled(text: str) -> int:
     return len(_find(text.splitlines())) if _HINT.search(text) else 0
 
 
+_OF_DATABASES = frozenset({"grid", "box", "psql"})
+"""What databases' own clients draw: they write NULL for what is null, and a text of these letters is next to none."""
+
+
 def read_ruled(text: str) -> TextTable | None:
     """The one table of the text, or None."""
     if _HINT.search(text) is None:
@@ -69,7 +73,10 @@ def read_ruled(text: str) -> TextTable | None:
     outside = [line.strip() for at, line in enumerate(lines) if line.strip() and not region.start <= at < region.end]
     declared = region.declared if region.declared is not None else _declared(outside)
     width = max(map(len, [*region.rows, region.names or []]), default=0)
-    return TextTable(region.source, named(region.names, width), region.rows, tuple(outside), declared=declared)
+    rows: Sequence[Sequence[str | None]] = region.rows
+    if region.source in _OF_DATABASES:
+        rows = [[None if cell == "NULL" else cell for cell in row] for row in region.rows]
+    return TextTable(region.source, named(region.names, width), rows, tuple(outside), declared=declared)
 
 
 def _is_most(lines: Sequence[str], region: _Region) -> bool:
