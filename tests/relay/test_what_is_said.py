@@ -207,3 +207,16 @@ def test_a_listing_keeps_within_the_size_of_an_answer(at: Bench) -> None:
         seen += [one.split(" ", 1)[0] for one in texts(answer)[1].splitlines()]
         cursor = answer["structuredContent"].get("cursor") if "structuredContent" in answer else None
     assert seen == made[::-1]
+
+
+def test_words_of_a_turn_come_back_without_what_commands_a_terminal(at: Bench) -> None:
+    """Escapes, controls and marks of direction are no words; everything else is, emoji and line ends too."""
+    said = "red \x1b[31malert\x1b[0m\r\nfamily 👨‍👩‍👧 \u202egnol\x07 end"
+    at.ask("record_turn", role="user", text=said)
+    at.ask("record_turn", role="assistant", decision={"question": "go\x1b[2J?", "chosen": "yes"})
+    shown = "\n".join(
+        text for tool in ("query_history", "request_context") for text in texts(at.ask(tool, query="alert go"))
+    )
+    assert "red alert" in shown
+    assert "👨‍👩‍👧" in shown
+    assert not any(mark in shown for mark in ("\x1b", "\x07", "\u202e", "\r", "[31m", "[2J"))

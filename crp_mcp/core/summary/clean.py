@@ -25,6 +25,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]+"
 )
+_ACTIVE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 _WIDE_SELECTORS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u3164\uffa0\U000e0100-\U000e01ef]")
 _MARKS = re.compile(
     r"\||(?<=scratch)[_\u203f\u2040\u2054](?=\w)|(?<=upstream) (?=partial)|(?<=<)(?=base64)", re.IGNORECASE
@@ -52,6 +53,14 @@ def clean(text: str) -> str:
         if _MARKS.search(unicodedata.normalize("NFKC", text)) is not None:
             text = unicodedata.normalize("NFKC", text)
     return _MARKS.sub(_broken, text)
+
+
+def printable(text: str) -> str:
+    """A text of any number of lines without what moves a cursor, starts a command or turns the direction of writing."""
+    if _ACTIVE.search(text) is None and _LINE_ENDS.sub("", text) == text.replace("\n", ""):
+        return text
+    text = _TERMINAL_ANY.sub("", _TERMINAL_IN_NUMBER.sub("\u241b", text))
+    return _ACTIVE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
 
 
 def _broken(mark: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from crp_mcp.core.claims import Outcome, Verdict
 from crp_mcp.core.model import Entry, Scope
+from crp_mcp.core.summary.clean import printable
 from crp_mcp.relay.checking import Checked, Checker
 from crp_mcp.relay.service import Counter
 from crp_mcp.relay.using import Ask
@@ -85,7 +86,7 @@ def summary_line(checked: Checked) -> str:
 
 def verdict_line(verdict: Verdict, notes: Mapping[str, str]) -> str:
     """One claim: verdict, its words, stated and found, where that stands; for a wrong one how to compute it."""
-    claim = " ".join(verdict.claim.text.split())
+    claim = printable(" ".join(verdict.claim.text.split()))
     claim = claim if len(claim) <= LONGEST_CLAIM else claim[:LONGEST_CLAIM] + "…"
     kind = f" {verdict.distortion}" if verdict.distortion else ""
     ids = list(dict.fromkeys(finding.scratch_id for finding in verdict.findings))

@@ -12,6 +12,7 @@ from crp_mcp.core.request.nodes import Node
 from crp_mcp.core.shape import shape_from_json
 from crp_mcp.core.shape.model import Column, Shape
 from crp_mcp.core.summary import render_summary
+from crp_mcp.core.summary.clean import printable
 from crp_mcp.store import Stub
 
 NAMES_MOST = 40
@@ -139,15 +140,13 @@ def _without_pointer(summary: str) -> str:
 
 def turn_node(turn: Turn) -> Node:
     """A turn: who spoke, what it used, its words; a decision says what was chosen and why."""
-    text = turn.text or ""
-    decision = turn.decision or {}
+    text = printable(turn.text or "")
+    decision = {name: printable(_plain(value)) for name, value in (turn.decision or {}).items()}
     said = [
-        f"{name}: {_plain(decision[name])}"
-        for name in ("question", "chosen", "alternatives", "rationale")
-        if name in decision
+        f"{name}: {decision[name]}" for name in ("question", "chosen", "alternatives", "rationale") if name in decision
     ]
     kind = "decision in turn" if decision else "turn"
-    about = " → ".join(_plain(decision[name]) for name in ("question", "chosen") if name in decision)
+    about = " → ".join(decision[name] for name in ("question", "chosen") if name in decision)
     heading = _first(about or text, HEADING_MOST)
     return Node(
         uri=turn_uri(turn),
@@ -171,8 +170,8 @@ def fact_node(fact: Fact) -> Node:
         title=f"fact {fact.id} ({fact.provenance}, {iso_time(fact.created_at)}{flag})",
         resource_uri=f"fact:{fact.id}",
         relations=(("derived from", (fact.source,)),) if fact.source else (),
-        summary=_first(fact.content),
-        body=fact.content,
+        summary=_first(printable(fact.content)),
+        body=printable(fact.content),
         content_key=fact.content_hash,
     )
 
