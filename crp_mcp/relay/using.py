@@ -15,13 +15,14 @@ from crp_mcp.core.nameless import nothing_stored
 from crp_mcp.core.references import Candidate, Resolution, candidate_of, resolve, resolve_phrase
 from crp_mcp.core.safety import SafetyPolicy
 from crp_mcp.core.shape import shape_from_json
-from crp_mcp.errors import NotFound, Refused
+from crp_mcp.errors import BadRequest, NotFound, Refused
 from crp_mcp.log import log
 from crp_mcp.store import Filters, Head, Sealed, SqliteStore
 from crp_mcp.store import turns as turn_rows
 from crp_mcp.store.ids import number_of
 
 from .buffer import Buffer
+from .labels import Withheld
 from .reading import Reader
 from .sealing import Sealer
 from .turns import Turns, name_in, nothing_sealed, what_to_keep
@@ -270,7 +271,10 @@ class Using:
             found = resolve(text, earlier)
         if found.id is None:
             return turn, (f"nothing pinned: {found.why}",) if wanted else ()
-        entry = self.reader.entry(ask.scope, found.id)
+        try:
+            entry = self.reader.entry(ask.scope, found.id)
+        except Withheld as withheld:
+            return turn, (str(withheld),)
         said = self._note(replace(ask, turn=turn.number), entry, "resolved")
         return turn, (*said, *self._keep(entry, name_in(text, kept=wanted is not None), turn, wanted is not None))
 
@@ -278,14 +282,16 @@ class Using:
         if keep:
             try:
                 pinned, _ = self.pin(entry, name, {"reason": "user", "turn": turn.number})
-            except Refused as refused:
-                return (str(refused),)
+            except (Refused, BadRequest) as refused:
+                return (f"{entry.scratch_id} is not pinned: {refused}" if name else str(refused),)
             return (f"{pinned.scratch_id} pinned" + (f' as "{pinned.name}"' if pinned.name else ""),)
         if name is None or entry.name is not None:
             return (f"refers to {entry.scratch_id}",)
-        self.store.append(
+        given = self.store.append(
             nothing_sealed, lambda db: turn_rows.give_name(db, entry.scope, entry.scratch_id, name), entry.scope
         )
+        if not given:
+            return (f'refers to {entry.scratch_id}, which is not called "{name}": that name is in use',)
         return (f'{entry.scratch_id} is called "{name}"',)
 
     def _record(self, entry: Entry, event: str, data: Mapping[str, Any], ask: Ask) -> None:

@@ -123,11 +123,13 @@ def declared_references(db: sqlite3.Connection, scope: Scope, scratch_id: str) -
     return tuple(row[0] for row in rows)
 
 
-def give_name(db: sqlite3.Connection, scope: Scope, scratch_id: str, name: str) -> None:
-    """Name an entry without pinning it; a name another entry has stays there."""
+def give_name(db: sqlite3.Connection, scope: Scope, scratch_id: str, name: str) -> bool:
+    """Name an entry without pinning it; a name another entry has stays there. Whether this one has it now."""
     seq, _ = entries.must_find(db, scope, scratch_id)
-    if entries.find(db, scope, name) is None:
+    held = entries.find(db, scope, name)
+    if held is None:
         db.execute("UPDATE entry SET name = ? WHERE seq = ?", (name, seq))
+    return held is None or held[0] == seq
 
 
 def _turn_of(row: Any, produced: tuple[str, ...] = (), referenced: tuple[str, ...] = ()) -> Turn:

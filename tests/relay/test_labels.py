@@ -256,3 +256,31 @@ def test_a_name_is_not_taken_from_what_is_withheld(tmp_path: Path) -> None:
         moved = at.tool("scratch_pin", scratch_id=mine, name="plan")
         assert seen in texts(moved)[0]
         assert at.entry(mine).name == "plan"
+
+
+@pytest.mark.parametrize("said", ['Look at that result, and call it "merger".', 'Save that result as "merger".'])
+def test_words_give_no_name_that_something_withheld_has(tmp_path: Path, said: str) -> None:
+    """The turn is recorded, and the answer says that the name is in use; the other may be of another conversation."""
+    with cleared(tmp_path) as at:
+        at.conversation = "conv_other"
+        held = at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id
+        at.tool("scratch_pin", scratch_id=held, name="merger")
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        mine = at.capture(text_result("mine")).entry.scratch_id
+        answer = at.tool("record_turn", role="user", text=said)
+        assert not answer["isError"]
+        assert "in use" in texts(answer)[0]
+        assert not any(one in json.dumps(answer) for one in (held, "CONFIDENTIAL"))
+        assert (at.entry(mine).name, at.entry(held).name) == (None, "merger")
+
+
+def test_words_about_what_is_withheld_are_recorded(tmp_path: Path) -> None:
+    """And answered by the sentence that it is."""
+    with cleared(tmp_path) as at:
+        held = at.capture(labelled(SECRET, "CONFIDENTIAL")).entry.scratch_id
+        at.tool("scratch_pin", scratch_id=held, name="merger")
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        answer = at.tool("record_turn", role="user", text='Save that result as "merger".')
+        assert not answer["isError"]
+        assert "withheld" in texts(answer)[0]
+        assert at.entry(held).name == "merger"
