@@ -61,9 +61,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(engine: Engine, options: argparse.Namespace) -> int:
     found = engine.receipts.find(None, options.reference)
+    entry = engine.receipts.described(None, options.reference)
     reason = None
     try:
-        engine.receipts.verify(found.body, scope=engine.settings.scope(), leaves=found.leaves or None)
+        if entry is None:
+            engine.receipts.verify(found.body, scope=engine.settings.scope(), leaves=found.leaves or None)
+        else:
+            engine.receipts.verify_of(entry)
     except Rejected as refusal:
         reason = refusal.code
         complain(f"this receipt is not valid: {refusal}")

@@ -44,6 +44,16 @@ class Receipts:
             return self.store.receipt(one, digest)
         raise NotFound(f"no entry or receipt {reference!r} here")
 
+    def described(self, scope: Scope | None, reference: str) -> Entry | None:
+        """The entry of an id or name, as it is kept: what its receipt must agree with. None for a digest."""
+        for one in () if reference.startswith("sha256:") else self.store.spaces() if scope is None else (scope,):
+            try:
+                found = self.store.get(one, reference)
+            except NotFound:
+                continue
+            return found if isinstance(found, Entry) else None
+        return None
+
     def verify(
         self, body: bytes, *, scope: Scope, leaves: Sequence[bytes] | None = None, output_hash: str | None = None
     ) -> VerifiedReceipt:

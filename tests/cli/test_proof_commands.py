@@ -191,6 +191,24 @@ def test_a_receipt_is_shown_verified_and_proved(store: Path, tmp_path: Path) -> 
     assert answer["reason"] == "COUNT_MISMATCH"
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("summary = summary || '!'", "OUTPUT_MISMATCH"),
+        ("label = 'PUBLIC'", "CEILING_MISMATCH"),
+        ("expires_at = expires_at + 1", "RETENTION_EXCEEDED"),
+    ],
+)
+def test_a_receipt_that_says_something_else_than_its_entry_is_shown_as_not_valid(
+    store: Path, change: str, reason: str
+) -> None:
+    """In the words of `scratch_get` with `view: "receipt"`."""
+    name = ids(store)["read_query"]
+    edit(store, f"UPDATE entry SET {change} WHERE tool_name = 'read_query'")
+    answer = crp("receipt", "show", name, "--store", store, "--json", check=1)
+    assert (lines(answer)[0]["valid"], lines(answer)[0]["reason"]) == (False, reason)
+
+
 def test_every_refusal_is_signed_and_recorded_without_what_was_refused(store: Path, tmp_path: Path) -> None:
     """RECEIPT_REJECTED stands in the chain, the signed rejection in the store."""
     receipt, _ = shown(store, tmp_path, ids(store)["read_query"])
