@@ -128,5 +128,6 @@ def ways(scene: Scene, numbers: Sequence[Chunk]) -> Iterator[tuple[tuple[Cond, .
         yield (), frozenset(), 0.0
         return
     for cond, used, cost in options(scene, numbers[0]):
+        scene.step()
         for conds, more, extra in ways(scene, numbers[1:]):
             yield (cond, *conds), used | more, cost + extra

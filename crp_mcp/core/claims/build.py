@@ -8,6 +8,7 @@ from dataclasses import replace
 from .bound import bind_numbers, marks, missing_values, ordinal_rows
 from .dated import date_conds
 from .document import Column
+from .limits import Work
 from .numbered import numbered_rows
 from .parse import Chunk, Parse
 from .rows import literal, quote
@@ -18,7 +19,7 @@ _JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
 _GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from"""))
 
 
-def build(parse: Parse) -> Scene:
+def build(parse: Parse, work: Work | None = None) -> Scene:
     """Bind quantities to columns, group names into lists, and turn both into conditions."""
     numbered = numbered_rows(parse)
     named = {i for m in numbered for i in m.chunks}
@@ -35,7 +36,7 @@ def build(parse: Parse) -> Scene:
         c for c in parse.chunks if c.qty and c.at not in used and not (c.when and scene_setting(parse, c.at))
     )
     columns = tuple(c for c in parse.chunks if c.columns and c.at not in used)
-    return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used))
+    return Scene(parse, parse.table, tuple(mentions), numbers, columns, frozenset(used), work or Work())
 
 
 def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from .align import GUESS, Aligned, align, bears, context_of
 from .cells import weigh_cells
 from .document import Document
+from .limits import too_long
 from .model import Attribution, Claim, Distortion, Evidence, Finding, Options, Outcome, Source, Verdict
 from .restate import restates
 from .split import claims_of
 from .sums import over_several
-from .weigh import Judged, choose, weigh
+from .weigh import TOO_MUCH, Judged, choose, weigh
 
 UNREAD = "unread"
 _ATTRIBUTION = {
@@ -38,6 +39,9 @@ def check_claim(claim: Claim | str, evidence: Sequence[Evidence], *, options: Op
     if unknown:
         reason = f"cites {unknown[0]}, which does not exist"
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason, citation="unknown")
+    if too_long(claim):
+        reason = "it is too long to be read as one statement"
+        return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
     if not evidence:
         reason = "there is no result to hold it against"
         return Verdict(claim, Outcome.UNVERIFIABLE, Attribution.UNVERIFIABLE, reason)
@@ -93,7 +97,7 @@ def _of_kind(claim: Claim, evidence: Sequence[Evidence], options: Options, *, on
         return None
     judged = [(a, _weigh(claim, a, options)) for a in aligned]
     best = choose([j for _, j in judged])
-    if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame == UNREAD]):
+    if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame in (UNREAD, TOO_MUCH)]):
         best = unread[0]  # what one result contradicts, one that could not be read may yet say
     if best.outcome is not Outcome.SUPPORTED and len(aligned) > 1:
         best = over_several(claim.text, [a.evidence for a in aligned]) or best

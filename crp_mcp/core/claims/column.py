@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -134,7 +135,7 @@ class Column:
     def unit(self) -> str:
         """The unit most cells carry, or the one that the column's name has."""
         seen = [p[1] for p in self.parsed if p and p[1]]
-        written = max(set(seen), key=seen.count) if seen else unit_in_name(self.name)
+        written = Counter(seen).most_common(1)[0][0] if seen else unit_in_name(self.name)
         known = measure_of(written)
         return known[0] if known and known[0] in CURRENCIES | {"%"} else written
 

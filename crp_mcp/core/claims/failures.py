@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,9 +30,14 @@ def decode(text: str) -> Any | None:
         return closed(text)
 
 
+MAX_NESTING = 200
+
+
 def closed(text: str) -> Any | None:
     """A JSON text that was cut off, read up to its last whole member; None when that fails too."""
-    stack, cut, quoted, escaped = [], [], False, False
+    stack: list[str] = []
+    cut: deque[tuple[int, str]] = deque(maxlen=6)
+    quoted = escaped = False
     for i, c in enumerate(text[:200_000]):
         if quoted:
             quoted = not (c == '"' and not escaped)
@@ -40,12 +46,14 @@ def closed(text: str) -> Any | None:
             quoted, escaped = True, False
         elif c in "[{":
             stack.append("]" if c == "[" else "}")
+            if len(stack) > MAX_NESTING:
+                return None
         elif c in "]}":
             if not stack or stack.pop() != c:
                 return None
         elif c == ",":
             cut.append((i, "".join(reversed(stack))))
-    for i, closers in reversed(cut[-6:]):
+    for i, closers in reversed(cut):
         try:
             return json.loads(text[:i] + closers)
         except ValueError:

@@ -17,9 +17,11 @@ from . import (
 )
 from .build import build
 from .document import Table, transposed
+from .limits import COLUMNS_A_STEP, Work
 from .model import Outcome
 from .parse import Parse, parse
 from .reading import Reading, leftover
+from .words import tokens
 
 SUPPORT_AT = 0.85
 """Most cost at which a reading that holds supports its clause."""
@@ -61,14 +63,20 @@ class Judgement:
 
 
 def scored(
-    text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()
+    text: str,
+    table: Table,
+    context: frozenset[str] = frozenset(),
+    others: tuple[Table, ...] = (),
+    work: Work | None = None,
 ) -> list[tuple[float, Reading]]:
-    """Every reading with its cost, cheapest first."""
+    """Every reading with its cost, cheapest first. Raises TooMuch where there are more than `work` allows."""
+    work = work or Work()
+    work.spend(1 + len(tokens(text)) * len(table.columns) // COLUMNS_A_STEP)
     parsed = parse(text, table, context, others)
-    scene = build(parsed)
+    scene = build(parsed, work)
     out = [(r.cost + leftover(scene, r.used), r) for frame in _FRAMES for r in frame.readings(scene)]
     if _crosswise(parsed):
-        turned = build(parse(text, transposed(table), context))
+        turned = build(parse(text, transposed(table), context), work)
         out += [(r.cost + leftover(turned, r.used), r) for frame in _FRAMES for r in frame.readings(turned)]
     return sorted(out, key=lambda x: (x[0], x[1].holds is not True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
@@ -180,7 +181,7 @@ def in_one_unit(found: list[tuple[Number, str] | None]) -> list[tuple[Number, st
     units = [p[1] for p in found if p and p[1]]
     if len(set(units)) < 2:
         return found
-    main = max(dict.fromkeys(units), key=units.count)
+    main = Counter(units).most_common(1)[0][0]
     base = measure_of(main)
     out: list[tuple[Number, str] | None] = []
     for cell in found:

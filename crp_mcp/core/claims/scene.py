@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from heapq import heappop, heappush
 
 from .document import Column, Table
+from .limits import CHUNKS_A_STEP, ROWS_A_STEP, Work
 from .link import ColumnRef
 from .parse import Chunk, Parse
 
@@ -58,6 +59,11 @@ class Scene:
     columns: tuple[Chunk, ...]
     """Column words that belong to no mention."""
     bound: frozenset[int] = field(default_factory=frozenset)
+    work: Work = field(default_factory=Work)
+
+    def step(self) -> None:
+        """Count one try over the table's rows; raises TooMuch where the sentence has had its share."""
+        self.work.spend(1 + self.table.rows // ROWS_A_STEP + len(self.chunks) // CHUNKS_A_STEP)
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -81,23 +87,16 @@ class Scene:
         """Every way to read these mentions together as one selection of rows, cheapest first."""
         picked = list(mentions)
         ways: list[tuple[Cond | None, ...]] = [(*m.options, None) if m.weak else m.options for m in picked]
-        count = 1
-        for options in ways:
-            count *= max(1, len(options))
-        if count > MAX_COMBINATIONS * 8:
-            ways = [w[:2] for w in ways]
-        combos = sorted(product(*ways), key=lambda cs: sum(SKIPPED if c is None else c.cost for c in cs))[
-            :MAX_COMBINATIONS
-        ]
         used = frozenset().union(*(m.chunks for m in picked)) if picked else frozenset()
-        for chosen in combos:
+        for chosen in cheapest(ways):
+            self.step()
             conds = tuple(c for c in chosen if c is not None)
             rows = self.body
             for cond in conds:
                 rows = rows & cond.rows
             if rows or not (_at_odds(conds) or self._emptied(picked, chosen)):
                 pairs = tuple((m, c) for m, c in zip(picked, chosen, strict=True) if c is not None)
-                yield Selection(rows, conds, used, sum(SKIPPED if c is None else c.cost for c in chosen), pairs)
+                yield Selection(rows, conds, used, sum(map(_price, chosen)), pairs)
 
     def _emptied(self, picked: Sequence[Mention], chosen: Sequence[Cond | None]) -> bool:
         """Whether only a weak mention leaves no rows: too little to say that there are none."""
@@ -114,6 +113,34 @@ class Scene:
                 for ref in chunk.columns:
                     out.append((chunk, ref, (abs(gap) - 1) * 0.03 + (1 - ref.quality) * 0.5 + (0.05 if gap < 0 else 0)))
         return sorted(out, key=lambda x: x[2])
+
+
+def _price(cond: Cond | None) -> float:
+    return SKIPPED if cond is None else cond.cost
+
+
+def cheapest(ways: Sequence[tuple[Cond | None, ...]]) -> Iterator[tuple[Cond | None, ...]]:
+    """The cheapest choices of one of each, in order of cost, without making them all."""
+    if not all(ways):
+        return
+    ranked = [sorted(range(len(w)), key=lambda i, w=w: (_price(w[i]), i)) for w in ways]  # type: ignore[misc]
+
+    def entry(places: tuple[int, ...]) -> tuple[float, tuple[int, ...], tuple[int, ...]]:
+        chosen = tuple(r[p] for r, p in zip(ranked, places, strict=True))
+        return sum(_price(w[c]) for w, c in zip(ways, chosen, strict=True)), chosen, places
+
+    first = (0,) * len(ways)
+    heap, seen = [entry(first)], {first}
+    for _ in range(MAX_COMBINATIONS):
+        if not heap:
+            return
+        _, chosen, places = heappop(heap)
+        yield tuple(w[c] for w, c in zip(ways, chosen, strict=True))
+        for i, place in enumerate(places):
+            following = (*places[:i], place + 1, *places[i + 1 :])
+            if place + 1 < len(ranked[i]) and following not in seen:
+                seen.add(following)
+                heappush(heap, entry(following))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .limits import is_too_long
 from .model import Claim
 
 _CITATION = re.compile(r"\[?\b(scratch_[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*_\d{3,})\b\]?")
@@ -18,6 +19,7 @@ _ABBREVIATION = re.compile(
     r"\b[A-Z])\.$",
     re.IGNORECASE,
 )
+LONGEST_ABBREVIATION = 12
 _END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|"
     r"there\b)|(?<=[a-z0-9][.!?])(?=[A-Z][a-z])|\n+"
@@ -119,15 +121,16 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of each sentence; abbreviations and numbers do not end one."""
     begin = 0
     for match in _END.finditer(text):
-        if _ABBREVIATION.search(text[begin : match.start()]) and "\n\n" not in match.group():
+        last = text[max(begin, match.start() - LONGEST_ABBREVIATION) : match.start()]
+        if _ABBREVIATION.search(last) and "\n\n" not in match.group():
             continue
         if (
             "\n" in match.group()
-            and text[begin : match.start()].rstrip()[-1:] not in ".!?:"
+            and text[max(begin, match.start() - 200) : match.start()].rstrip()[-1:] not in ".!?:"
             and "\n\n" not in match.group()
         ):
             continue
-        if text[begin : match.start()].strip():
+        if not text[begin : match.start()].isspace() and begin < match.start():
             yield begin, match.start()
         begin = match.end()
     if text[begin:].strip():
@@ -140,8 +143,8 @@ def _claim(piece: str, start: int, lead: str) -> Claim | None:
     bare = (
         re.sub(r"\*\*|__|`", "", bare).strip().strip("()").strip() if cited else re.sub(r"\*\*|__|`", "", bare).strip()
     )
-    bare = re.sub(r"[ \t]{2,}", " ", bare)
-    if not re.search(r"\w", bare) or states_nothing(bare):
+    bare = re.sub(r"\s{2,}", " ", bare)
+    if not re.search(r"\w", bare) or (not is_too_long(bare) and states_nothing(bare)):
         return None
     return Claim(bare, start, start + len(piece), lead.rstrip(":"), cited)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from .document import Document, Table
 from .judge import judge, scored
+from .limits import TooMuch, Work
 from .model import Distortion, Outcome
 from .numbers import Number, agrees
 from .outcome import answers
@@ -18,6 +19,7 @@ from .totals import count_answer
 from .words import rejoin, stems
 
 MAX_TABLES = 12
+TOO_MUCH = "too-much"
 ASIDE = 0.35
 """What it costs to take a sentence that names no table to be about another than the main one."""
 
@@ -39,12 +41,22 @@ class Judged:
 _NOTHING = Judged(Outcome.UNVERIFIABLE, 9.0, reason="nothing in the result bears on it")
 
 
-def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) -> Judged:
-    """The judgement of a sentence: as a whole when that can be read, else clause by clause."""
+def weigh(text: str, document: Document, context: frozenset[str] = frozenset(), work: Work | None = None) -> Judged:
+    """The judgement of a sentence: as a whole when that can be read, else clause by clause.
+
+    What has more readings than are tried is left undecided.
+    """
+    try:
+        return _weigh(text, document, context, work or Work())
+    except TooMuch:
+        return Judged(Outcome.UNVERIFIABLE, 0.0, reason="it has more readings than are tried", frame=TOO_MUCH)
+
+
+def _weigh(text: str, document: Document, context: frozenset[str], work: Work) -> Judged:
     text = in_order(rejoin(text))
     if parts := asides(text):
-        return _all_of([weigh(p, document, context) for p in parts])
-    whole = _clause(text, document, context)
+        return _all_of([_weigh(p, document, context, work) for p in parts])
+    whole = _clause(text, document, context, work)
     if whole.outcome is Outcome.SUPPORTED:
         return whole
     if whole.frame == "stated-partial":
@@ -54,7 +66,7 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset()) 
         if len(kept) < 2:
             continue
         kept = carried(kept)
-        found = _together([_clause(p, document, context) for p in kept], kept)
+        found = _together([_clause(p, document, context, work) for p in kept], kept)
         if found and not (whole.outcome is Outcome.CONTRADICTED and found.outcome is Outcome.CONTRADICTED):
             return found
     return whole
@@ -150,7 +162,7 @@ def _leans(part: str) -> bool:
     return bool(_LEANING.match(part)) or len(re.findall(r"[^\W\d_]{2,}", part)) < 2
 
 
-def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
+def _clause(text: str, document: Document, context: frozenset[str], work: Work) -> Judged:
     """One clause: statements about the whole result first, then its tables."""
     said = answers(text, document)
     if said:
@@ -158,8 +170,8 @@ def _clause(text: str, document: Document, context: frozenset[str]) -> Judged:
     if (scalar := _scalar(text, document)) is not None:
         return scalar
     known = context | frozenset(stems(document.caption))
-    found = [j for t in document.tables[:MAX_TABLES] if t.rows and (j := _table(text, t, document, known)) is not None]
-    return choose(found)
+    tables = [t for t in document.tables[:MAX_TABLES] if t.rows]
+    return choose([j for t in tables if (j := _table(text, t, document, known, work)) is not None])
 
 
 def _scalar(text: str, document: Document) -> Judged | None:
@@ -199,11 +211,11 @@ def _from_answer(answer: Answer) -> Judged:
     )
 
 
-def _table(text: str, table: Table, document: Document, context: frozenset[str]) -> Judged | None:
+def _table(text: str, table: Table, document: Document, context: frozenset[str], work: Work) -> Judged | None:
     if table.kind == "list" and not table.columns:
         return None
     others = tuple(t for t in document.tables[:MAX_TABLES] if t is not table and t.rows)
-    ranked = scored(text, table, context | frozenset(stems(table.caption)), others)
+    ranked = scored(text, table, context | frozenset(stems(table.caption)), others, work)
     if not ranked:
         return None
     result = judge(ranked)

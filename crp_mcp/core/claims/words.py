@@ -106,6 +106,7 @@ def _plain_number(text: str) -> str:
 
 def rejoin(text: str) -> str:
     """A text whose tokens were set apart by spaces, as some data is, written the usual way."""
+    text = re.sub(r"\s{2,}", " ", text)
     text = _SPACED_CLITIC.sub(lambda m: f"{m[1]}n't" if m[1] else f"{m[2]}'{m[3]}", text)
     return re.sub(r"\b([A-Za-z])\.([A-Za-z]) \.", r"\1.\2.", text)
 
