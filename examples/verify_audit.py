@@ -114,7 +114,7 @@ def check(path, trusted, kept):
             refuse("no export, or a line in it of an unknown kind")
         hashed.update(before)
         before = text
-    keys = {sha(bytes.fromhex(key)): bytes.fromhex(key) for key in trusted or header["keys"].values()}
+    keys = {sha(key): key for key in trusted or map(bytes.fromhex, header["keys"].values())}
     bodies = [one["body"] for one in read(path, "checkpoint")] + kept
     marks = {mark["seq"]: mark["hash"] for mark in [signed(body, keys, "crp-checkpoint") for body in bodies]}
     last, sealed, issued = check_records(read(path, "record"), marks)
@@ -135,7 +135,7 @@ def check(path, trusted, kept):
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--key", action="append", default=[])
+parser.add_argument("--key", action="append", default=[], type=bytes.fromhex, metavar="HEX")
 parser.add_argument("--checkpoint", action="append", default=[], type=Path)
 parser.add_argument("file", type=Path)
 asked = parser.parse_args()
