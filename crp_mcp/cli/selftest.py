@@ -21,9 +21,10 @@ from . import common
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "crp-mcp selftest [options] (-- COMMAND ARGS... | --config FILE)"
+    parser.usage = "crp-mcp selftest [options] (-- COMMAND ARGS... | --url URL | --config FILE)"
     parser.add_argument("upstream", nargs="*", metavar="COMMAND", help="after --: the server to try")
     parser.add_argument("--config", metavar="FILE", help="try each of the `mcpServers` of this file")
+    parser.add_argument("--url", metavar="URL", help="try the server at this URL, over streamable HTTP")
     parser.add_argument("--call", action="append", default=[], metavar="NAME=JSON", help="a tool to call, as it stands")
     parser.add_argument(
         "--cancel", action="append", default=[], metavar="NAME=JSON", help="a call that takes long, to cancel"
@@ -34,8 +35,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if bool(options.upstream) == bool(options.config):
-        raise ConfigError("give either --config FILE or -- COMMAND")
+    if sum(map(bool, (options.upstream, options.url, options.config))) != 1:
+        raise ConfigError("give one of -- COMMAND, --url URL and --config FILE")
     calls, cancels = _calls(options.call), _calls(options.cancel)
     same, reports = True, []
     with tempfile.TemporaryDirectory(prefix="crp-mcp-selftest-") as folder:
@@ -66,6 +67,9 @@ def _calls(given: Sequence[str]) -> list[tuple[str, str]]:
 
 def targets(options: argparse.Namespace, folder: Path) -> Iterator[Target]:
     """The servers to try. The store is a throw-away one."""
+    if options.url:
+        yield remote(options, folder)
+        return
     if options.upstream:
         yield program(Path(options.upstream[0]).name, options.upstream, None, None, options, folder)
         return
@@ -96,6 +100,21 @@ def program(
         lambda: open_program(argv, env, cwd, options.timeout),
         lambda: open_program(ours, env, cwd, options.timeout),
         what_is_ours(tools=not options.no_tools),
+    )
+
+
+def remote(options: argparse.Namespace, folder: Path) -> Target:
+    """A server over HTTP, directly and behind us over stdio."""
+    from crp_mcp.selftest.remote import open_url
+
+    flags = ["--no-tools"] if options.no_tools else []
+    ours = [sys.executable, "-m", "crp_mcp", "serve", "--store", str(folder / "store"), *flags, "--url", options.url]
+    return Target(
+        options.url.partition("?")[0],
+        lambda: open_url(options.url, {}, options.timeout),
+        lambda: open_program(ours, None, None, options.timeout),
+        what_is_ours(tools=not options.no_tools),
+        programs=False,
     )
 
 

@@ -160,8 +160,8 @@ def _pair(
 ) -> tuple[list[Difference], tuple[str, ...], int]:
     """Differences of one message, what of it is meant, and how many places of it are volatile."""
     sent = _sent(probe, theirs)
-    through, mended = mended_id(sent, mine.node, theirs.node)
-    through, added = clear(probe.sent.get(sent or "", ""), mine.node, through, ours)
+    through, added = clear(probe.sent.get(sent or "", ""), mine.node, theirs.node, ours)
+    through, mended = mended_id(sent, mine.node, through)
     direct, again = (_neutral(node) for node in (mine.node, twin.node))
     unsteady = {d.path: d for d in differences(direct, again)}
     found = [

@@ -46,6 +46,8 @@ def clear(method: str, direct: Node, through: Node, ours: Ours) -> Cleared:
 
 def _opening(direct: Node, through: Node, ours: Ours) -> Cleared:
     result = get(through, "result")
+    if get(direct, "error") is not None and isinstance(result, Obj):
+        return Cleared(direct, ("mended: an opening that the server refuses is answered by way of a bridge",))
     if get(direct, "result") is None or not isinstance(result, Obj):
         return Cleared(through)
     notes: list[str] = []
@@ -114,7 +116,12 @@ def mended_id(sent: str | None, direct: Node, through: Node) -> Cleared:
     theirs, mine = get(direct, "id"), get(through, "id")
     if sent is None or mine != sent or theirs in (None, sent) or not isinstance(through, Obj):
         return Cleared(through)
-    return Cleared(put(through, "id", theirs), (f"mended: the server answers id {sent} as {write(theirs or 'null')}",))
+    order = [key for key, _ in direct.members] if isinstance(direct, Obj) else []
+    place = {key: number for number, key in enumerate(order)}
+    renamed = put(through, "id", theirs)
+    assert isinstance(renamed, Obj)
+    same = Obj(tuple(sorted(renamed.members, key=lambda member: place.get(member[0], len(place)))))
+    return Cleared(same, (f"mended: the server answers id {sent} as {write(theirs or 'null')}",))
 
 
 def is_refusal(message: Node) -> bool:

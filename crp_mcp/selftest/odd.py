@@ -79,8 +79,8 @@ def _wrong_envelopes(era: Era) -> Iterator[Try]:
 
 
 def _wrong_openings(era: Era) -> Iterator[Try]:
-    yield Try("opening", trying(era, "initialize", opening("2025-11-25")))
-    yield Try("opening", trying(era, "initialize", "{}"))
+    yield Try("opening", trying(era, "initialize", opening("2025-11-25")), restarts=True)
+    yield Try("opening", trying(era, "initialize", "{}"), restarts=True)
 
 
 def unknown_members(era: Era, known: Known) -> Iterator[Try]:

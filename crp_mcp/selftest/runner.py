@@ -82,6 +82,8 @@ def _other_openings(target: Target) -> Iterator[Finding]:
         with session.connected():
             yield session.open(version)[0]
             yield from session.run([Try("opening", probes.trying(era, "tools/list", "{}"))])
+    if not target.programs:
+        return  # over HTTP there is no session then, and the refusal is of the transport
     session = _Session(target, era, greets=False)
     with session.connected():
         yield from session.run([Try("opening", probes.trying(era, "tools/list", "{}"))])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.suite import FIXTURE, free_port, listening
 from tests.mcp.host import fixture
 
 pytestmark = pytest.mark.real
@@ -75,3 +76,13 @@ def test_a_proxy_that_changes_something_is_caught(tmp_path: Path) -> None:
     with session.connected():
         found = [session.open()[0], *session.run(listing(Era(HANDSHAKE)), Known())]
     assert {one.feature for one in found if not one.same} == {"opening", "tools/list", "resources/templates/list"}
+
+
+def test_nothing_of_a_server_over_http_changes(tmp_path: Path) -> None:
+    """The conformance fixture at a URL, in both eras: `serve --url` against a client that goes there itself."""
+    port = free_port()
+    calls = ("--call", "test_tool_with_progress={}", "--call", "test_multiple_content_types={}")
+    with listening([sys.executable, str(FIXTURE), "--port", str(port)], port, tmp_path / "log") as url:
+        code, found = report(*calls, "--url", url, folder=tmp_path)
+    assert not [one for server in found["servers"] for one in server["findings"] if not one["same"]]
+    assert code == 0
