@@ -53,13 +53,15 @@ def report(options: argparse.Namespace, cache: Path, scratch: Path) -> None:
 
     def commands(argv: Sequence[str], label: str) -> dict[str, list[str]]:
         found = {"direct": list(argv)}
-        for name in ["crp-mcp", *bins]:
+        for name in ["crp-mcp", *(name for name in bins if name in good)]:
             place = scratch / f"{label} {name}"
             place.mkdir()
             rival = next((one for one in there if one.name == name), None)
             found[name] = rival.command(bins[name], place, argv) if rival else ours(place, argv)
         return found
 
+    good = list(bins)
+    good = list(measure.that_start(commands(NINE, "first"), lambda text: print(text, "\n")))
     rounds = 3 if options.quick else 9
     print(turned("tokens the model sees", measure.tokens_seen(commands(NINE, "tokens"))), "\n", flush=True)
     figures = measure.latencies(commands(NINE, "latency"), rounds)

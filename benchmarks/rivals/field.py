@@ -25,7 +25,7 @@ class Rival:
 
 
 def _ctxtual(bins: Path, scratch: Path, argv: Sequence[str]) -> list[str]:
-    return [str(bins / "ctxtual"), "proxy", "--", *argv]
+    return [str(bins / "ctxtual"), "wrap", "--", *argv]
 
 
 def _jmunch(bins: Path, scratch: Path, argv: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,11 @@ class Running:
         self._timeout = timeout
         self.began = time.perf_counter()
         self.peer: Peer = open_program(command, None, None, timeout)
-        self.hello = self.ask("initialize", opening(LATEST_HANDSHAKE))
+        try:
+            self.hello = self.ask("initialize", opening(LATEST_HANDSHAKE))
+        except Broken:
+            self.close()
+            raise
         self.peer.tell("notifications/initialized")
         self._number = 10
 
@@ -120,6 +124,18 @@ def starts(commands: Commands, rounds: int) -> dict[str, str]:
             taken[name].append((time.perf_counter() - one.began) * 1000)
             one.close()
     return {name: f"{statistics.median(times):,.0f}" for name, times in taken.items()}
+
+
+def that_start(commands: Commands, say: Callable[[str], None]) -> dict[str, Sequence[str]]:
+    """The candidates that answer at all; the first start of each, which also warms its caches, counts nowhere."""
+    good = {}
+    for name, command in commands.items():
+        try:
+            Running(command).close()
+            good[name] = command
+        except Broken as problem:
+            say(f"{name} is left out: {problem}")
+    return good
 
 
 def idle_memory(commands: Commands) -> dict[str, str]:
