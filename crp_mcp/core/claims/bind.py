@@ -59,7 +59,17 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
                 cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
                 beside = {chunk.at + 1} if _unit_word(scene, chunk) else set()
                 out.append((cond, frozenset({chunk.at} | beside), 0.1))
+    if not out and qty.compare in ("gt", "ge", "lt", "le") and not qty.unit and _ends(following):
+        measures = [c for c in scene.table.columns if c.is_measure]
+        if len(measures) == 1 and scene.table.kind == "rows":
+            cond = Cond(_rows(measures[0], qty), number_sql(measures[0], qty), measures[0], (), 0.0, chunk.text)
+            out.append((cond, frozenset((chunk.at,)), 0.25))
     return out[:6]
+
+
+def _ends(following: Chunk | None) -> bool:
+    """Whether nothing follows a number that it would be of."""
+    return following is None or not following.words[0].is_word or following.low in ("in", "and", "or", "for", "but")
 
 
 def labels(chunks: Sequence[Chunk], named: Chunk, number: Chunk, column: Column) -> bool:
@@ -91,7 +101,7 @@ def _unit_word(scene: Scene, number: Chunk) -> bool:
     return number.at + 1 < len(scene.chunks) and scene.chunks[number.at + 1].is_plain
 
 
-def _is_money(column: Column) -> bool:
+def is_money(column: Column) -> bool:
     """Whether a column holds amounts of money, by its unit or its name (`total` alone, not `total baggage`)."""
     words = set(column.words)
     return column.unit in CURRENCIES or bool(words & (MONEY - _VAGUE)) or (bool(words) and words <= MONEY)

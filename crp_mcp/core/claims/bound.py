@@ -133,9 +133,15 @@ def _spans_all(parse: Parse, number: Chunk, holder: Chunk) -> bool:
     return any(c.low == "with" for c in parse.chunks[max(0, holder.at - 2) : number.at]) or number.op == "range"
 
 
+_OF_SEVERAL = frozenset(("in total", "altogether", "combined", "on average"))
+"""What says that the number before is made of several values."""
+
+
 def _holder(parse: Parse, number: Chunk) -> Chunk | None:
     """The column word a quantity belongs to, when the wording leaves no doubt that it is a value and no count."""
     at, chunks = number.at, parse.chunks
+    if at + 1 < len(chunks) and chunks[at + 1].low in _OF_SEVERAL:
+        return None
     index = at - 1
     while (
         index >= 0
@@ -209,12 +215,18 @@ _TRUE = frozenset(("true", "yes", "y"))
 _FALSE = frozenset(("false", "no", "n"))
 
 
+SWITCHES = frozenset(("mode", "flag", "setting", "option", "feature", "switch"))
+"""Nouns after the name of something that is on or off."""
+
+
 def marks(parse: Parse) -> list[Mention]:
     """`X is active`, `three active X`: rows whose cell of a yes-or-no column says so."""
     out = []
     for chunk in parse.chunks:
         following = parse.chunks[chunk.at + 1].low if chunk.at + 1 < len(parse.chunks) else ""
         column = next((r.column for r in chunk.columns if r.quality >= 0.75 and _is_mark(r.column)), None)
+        if following in SWITCHES and chunk.at + 2 < len(parse.chunks):
+            following = parse.chunks[chunk.at + 2].low
         if column is None or chunk.values or following in ("is", "was", ":", "=", "of", "column", "flag", "value"):
             continue
         rows = frozenset(r for r, t in enumerate(column.texts) if fold(t).strip() in _TRUE)

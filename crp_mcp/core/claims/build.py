@@ -113,7 +113,7 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
             near = beside and column in [r.column for r in beside.columns]
             options.append(Cond(cond.rows, cond.sql, column, cond.members, 0.0 if near else cond.cost, cond.text))
     if group[0].when:
-        options += date_conds(parse.table, group)
+        options += date_conds(parse.table, group, negated=bool(parse.ops("not", "none")))
     if not options:
         return None
     told = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .lexicon import ROW_NOUNS
+from .lexicon import REPORT, ROW_NOUNS
 from .numbers import Quantity, agrees
 from .parse import Chunk
 from .scene import Scene, Selection
 from .units import SCALED
-from .words import word_list
+from .words import STOP, word_list
 
 _END_OF_NOUN = frozenset(
     word_list("""in on at with for that to from by where have has had are is were was who which""")
@@ -49,6 +49,14 @@ def noun_of(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
 def _numbered(chunk: Chunk) -> bool:
     """Whether the noun is a column whose numbers name the rows (`round` 1, 2, 3)."""
     return any(r.column.is_serial for r in chunk.columns)
+
+
+def after_verb(scene: Scene, number: Chunk) -> bool:
+    """Whether a number follows a verb that may give it as an amount (`X earns 500`), rather than as how many."""
+    lead = scene.chunks[number.at - 1] if number.at else None
+    if lead is None or not lead.words[-1].is_word or lead.words[-1].stem in REPORT:
+        return False
+    return lead.is_content or bool(lead.columns) or (lead.is_plain and lead.low not in STOP)
 
 
 def is_measured(chunk: Chunk) -> bool:

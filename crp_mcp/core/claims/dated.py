@@ -13,21 +13,23 @@ from .rows import date_rows, date_sql
 from .scene import Cond
 
 
-def date_conds(table: Table, group: Sequence[Chunk]) -> list[Cond]:
+def date_conds(table: Table, group: Sequence[Chunk], *, negated: bool = False) -> list[Cond]:
     """What a date, or a list of dates, may say of each column; a date with a time may be of two."""
     paired = _date_and_time(table, group)
     if paired:
         return paired
-    return [c for column in table.columns if _fits(table, column, group) for c in _of_column(table, column, group)]
+    return [
+        c for column in table.columns if _fits(table, column, group) for c in _of_column(table, column, group, negated)
+    ]
 
 
 def _fits(table: Table, column: Column, group: Sequence[Chunk]) -> bool:
     return table.kind == "record" or column.is_date or (_yearly(group) and column.holds_years)
 
 
-def _of_column(table: Table, column: Column, group: Sequence[Chunk]) -> list[Cond]:
+def _of_column(table: Table, column: Column, group: Sequence[Chunk], negated: bool) -> list[Cond]:
     out = []
-    for cost, whens in _ways([(c.when, c.text) for c in group if c.when]):
+    for cost, whens in _ways([(c.when, c.text) for c in group if c.when], negated):
         members = [date_rows(column, w, embedded=table.kind == "record") for w in whens]
         if all(m is None for m in members):
             continue
@@ -39,9 +41,11 @@ def _of_column(table: Table, column: Column, group: Sequence[Chunk]) -> list[Con
     return out
 
 
-def _ways(stated: Sequence[tuple[When, str]]) -> list[tuple[float, list[When]]]:
-    """`from 2021` may mean in that year as well as since then."""
+def _ways(stated: Sequence[tuple[When, str]], negated: bool) -> list[tuple[float, list[When]]]:
+    """`from 2021` may mean in that year as well as since then; `not since 2021` that it was last so in that year."""
     plain = [w for w, _ in stated]
+    if negated and len(stated) == 1 and plain[0].compare == "ge" and stated[0][1].lower().startswith("since"):
+        return [(0.05, plain), (0.05, [replace(plain[0], compare="gt")])]
     if len(stated) == 1 and plain[0].compare == "ge" and stated[0][1].lower().startswith("from"):
         return [(0.05, [replace(plain[0], compare="eq")]), (0.1, plain)]
     return [(0.05, plain)]

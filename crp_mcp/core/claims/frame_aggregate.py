@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from .bind import is_money
 from .dates import When
 from .document import Column
 from .lexicon import ATTRIBUTES
@@ -14,6 +15,7 @@ from .parse import Chunk, attribute_columns
 from .reading import Reading
 from .rows import bears_out, quote
 from .scene import Scene, Selection
+from .units import CURRENCIES
 from .versions import Version
 from .words import stem
 
@@ -34,6 +36,8 @@ def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], fl
     for chunk in scene.chunks[op.at + 1 : op.at + 3]:
         if chunk.is_plain and chunk.stem in ATTRIBUTES:
             out += [(r, frozenset((chunk.at,)), 0.1) for r in attribute_columns(scene.table, chunk.stem)]
+    if not out and op.low in _PLAIN_EXTREMES and len(one := [c for c in scene.table.columns if c.is_measure]) == 1:
+        out.append((ColumnRef(one[0], 0.6), frozenset((op.at,)), 0.2))
     if op.low in ("most", "least", "fewest"):
         out = [o for o in out if o[0].column.is_measure or o[0].column.facet]
     named = [o for o in out if o[1] != {op.at}]
@@ -42,6 +46,10 @@ def targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], fl
     elif named and op.words[-1].stem in ATTRIBUTES:
         out = [o for o in out if o[1] == {op.at}] or named
     return sorted((o for o in out if ordered(o[0].column)), key=lambda o: o[2])[:4]
+
+
+_PLAIN_EXTREMES = frozenset(("largest", "biggest", "highest", "smallest", "lowest", "top"))
+"""Extremes that do not say of what: of the one measure, where a table has one."""
 
 
 def ordered(column: Column) -> bool:
@@ -78,7 +86,8 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
     near = scene.near_columns(op.at, after=6, before=12)
     if op.columns:
         near = [(op, r, 0.2) for r in op.columns] + near
-    for chunk, ref, cost in near[:5]:
+    near = [n for n in near if not (n[1].column.is_number and not n[1].column.is_measure)]
+    for chunk, ref, cost in near[:5] or _amounts(scene, op):
         if ref.column.values() is None:
             continue
         if op.op == "sum" and scene.parse.ops("each"):
@@ -112,6 +121,13 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     Distortion.NUMBER_CHANGED,
                     cost + selection.cost + doubt,
                 )
+
+
+def _amounts(scene: Scene, op: Chunk) -> list[tuple[Chunk, ColumnRef, float]]:
+    """The table's one column of money, where an amount of it is stated and no column named."""
+    money = [c for c in scene.table.columns if c.is_measure and is_money(c)]
+    stated = any(c.qty and c.qty.unit in CURRENCIES for c in scene.numbers)
+    return [(op, ColumnRef(money[0], 0.7), 0.15)] if stated and len(money) == 1 else []
 
 
 def _of_all(scene: Scene) -> set[int]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from .bind import ways
 from .counted import (
+    after_verb,
     counted_by_all,
     counts_subject,
     is_measured,
@@ -112,6 +113,7 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     extra = {number.at} | {c.at for c in scene.chunks if c.op in ("sum", "only", "distinct", "both") and not c.columns}
     if noun is not None:
         extra.add(noun.at)
+    loose = noun is None and after_verb(scene, number)
     whole, used_whole = whole_of(scene, number)
     others = [o for o in others if o.at not in used_whole]
     one_of = _one_of(scene, number)
@@ -133,7 +135,8 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 for reading in _judged(scene, picked, noun, qty, whole):
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
-                    yield replace(reading, holds=False) if wrong and reading.holds else reading
+                    holds = False if wrong and reading.holds else reading.holds
+                    yield replace(reading, holds=holds, firm=reading.firm and not loose)
 
 
 def _all_among(mention: Mention, rows: frozenset[int]) -> bool:

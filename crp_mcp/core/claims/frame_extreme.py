@@ -159,8 +159,23 @@ def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple
     if mentions:
         yield mentions, (), 0.12 if len(mentions) > 1 else 0.0
     if len(mentions) > 1:
+        told = _predicate(scene, op)
         for i, subject in enumerate(mentions):
-            yield (subject,), mentions[:i] + mentions[i + 1 :], 0.05 * (i > 0)
+            filters = mentions[:i] + mentions[i + 1 :]
+            if not any(m in told for m in filters):
+                yield (subject,), filters, 0.05 * (i > 0)
+
+
+_WITHIN = frozenset(("in", "for", "among", "of", "during", "at", "within", "from", "the", ","))
+
+
+def _predicate(scene: Scene, op: Chunk) -> list[Mention]:
+    """Names said of `the latest X` after its verb (`was sent by A`): no limits of X."""
+    verb = next((c for c in scene.chunks[op.at + 1 :] if c.low in ("is", "was", "are", "were")), None)
+    opens = all(c.low in ("the", "our", "your", "its") for c in scene.chunks[: op.at])
+    if verb is None or not opens or any(m.first < verb.at for m in scene.mentions):
+        return []
+    return [m for m in scene.mentions if scene.chunks[m.first - 1].low not in _WITHIN]
 
 
 def _holder_check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from .bound import SWITCHES
 from .document import Column
 from .model import Distortion
 from .parse import Chunk
@@ -42,6 +43,8 @@ def readings(scene: Scene) -> Iterator[Reading]:
 def _verb(scene: Scene, named: Chunk) -> Chunk | None:
     """What joins a column's name to the value stated for it: a copula, maybe after `of X`; nothing before a version."""
     after = scene.chunks[named.at + 1 :]
+    if after and after[0].low in SWITCHES:
+        after = after[1:]
     if after and after[0].low in _COPULA:
         return after[0]
     if len(after) > 2 and after[0].low in ("of", "for"):
@@ -53,7 +56,8 @@ def _compare(scene: Scene, named: Chunk, verb: Chunk, column: Column, said: Sequ
     """The stated words against the cells of the one row that is meant."""
     others = [m for m in scene.mentions if m.last < verb.at and named.at not in m.chunks]
     rows = scene.body
-    used = {named.at, *(c.at for c in said)} | scene.nots
+    used = {*range(named.at, verb.at + 1)} if verb.at - named.at == 2 else {named.at}
+    used |= {c.at for c in said} | scene.nots
     for selection in scene.combine(others):
         rows, used = selection.rows, used | selection.used
         break

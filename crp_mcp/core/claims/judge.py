@@ -10,6 +10,7 @@ from . import (
     frame_count,
     frame_derived,
     frame_extreme,
+    frame_implied,
     frame_lookup,
     frame_scores,
     frame_sets,
@@ -49,6 +50,7 @@ _FRAMES = (
     frame_lookup,
     frame_stated,
     frame_scores,
+    frame_implied,
 )
 
 

@@ -40,7 +40,7 @@ OPS: dict[tuple[str, ...], str] = {
     ("in", "total"): "sum", ("adds", "up", "to"): "sum", ("add", "up", "to"): "sum", ("added", "up", "to"): "sum",
     ("amounts", "to"): "sum", ("amount", "to"): "sum", ("sums", "to"): "sum", ("sum", "to"): "sum",
     ("comes", "to"): "sum", ("come", "to"): "sum", ("came", "to"): "sum",
-    ("totaling",): "sum", ("totals",): "sum", ("totaled",): "sum",
+    ("totaling",): "sum", ("totalled",): "sum", ("totalling",): "sum", ("totals",): "sum", ("totaled",): "sum",
     ("only",): "only", ("sole",): "only", ("solely",): "only",
     ("all",): "all", ("every",): "all",
     ("everyone",): "all", ("everybody",): "all", ("everything",): "all", ("each",): "each", ("always",): "all",
@@ -81,6 +81,7 @@ _ATTRIBUTES = {
     "widest wider narrowest wide": "width",
     "deepest": "depth",
     "largest bigger biggest larger smallest smaller big": "size area population capacity attendance",
+    "earn earns earned earning earner paid": "salary wage income pay compensation earnings",
     "attended attend attendees crowd spectators people": "attendance",
 }  # fmt: skip
 ATTRIBUTES: dict[str, frozenset[str]] = {

@@ -44,6 +44,8 @@ def _noun_before(parse: Parse, chunk: Chunk) -> Chunk | None:
     at = chunk.at - 1
     while at > 0 and parse.chunks[at].low in ("#", "no", "nr", "number", "."):
         at -= 1
+    if at > 1 and parse.chunks[at].low in ("is", "was", ":") and _superlative(parse, at - 1):
+        at -= 1
     if at < 0:
         return None
     noun = parse.chunks[at]
@@ -57,6 +59,12 @@ def _noun_before(parse: Parse, chunk: Chunk) -> Chunk | None:
     lead = parse.chunks[noun.at - 1].low if noun.at else ""
     opens = lead in _LEADS and (noun.text[:1].isupper() or root not in LIGHT)
     return None if verb or not (known or opens) else noun
+
+
+def _superlative(parse: Parse, at: int) -> bool:
+    """Whether a noun whose rows have ids follows a superlative (`the largest order is 17`)."""
+    ids = [c for c in _columns(parse.table, parse.chunks[at]) if c.is_serial or set(c.words) & _IDS]
+    return parse.chunks[at - 1].op in ("max", "min") and bool(ids)
 
 
 def _listed(parse: Parse, first: Chunk) -> list[Chunk]:

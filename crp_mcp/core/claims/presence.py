@@ -28,20 +28,25 @@ _ABSENT = re.compile(
 )
 
 
+_QUOTED = re.compile(r"\s*['\"“‘`]")
+
+
+def _is_name(text: str) -> bool:
+    """Whether words look like a name or a code rather than like what the sentence is about (`the log`)."""
+    return not text[:1].isalpha() or any(c.isupper() or c.isdigit() or c in "._-/@" for c in text)
+
+
 def presence(text: str, document: Document) -> Answer | None:
     """Whether something stands in the result at all (`X is not in the list`, `there are no rows from X`)."""
     match = _ABSENT.match(text)
     if match is None or document.is_error:
         return None
     groups = match.groupdict()
-    name = next(v for k, v in groups.items() if k.startswith("name") and v).strip(" '\"“”‘’`.")
+    given = next(v for k, v in groups.items() if k.startswith("name") and v)
+    name = given.strip(" '\"“”‘’`.")
     negated = any(v for k, v in groups.items() if k.startswith("no") and v)
     wanted = stems(name)
-    if (
-        not wanted
-        or all(w in STOP or w in LIGHT for w in wanted)
-        or (not name[:1].isupper() and name[:1].isalpha() and "name2" not in groups)
-    ):
+    if not wanted or all(w in STOP or w in LIGHT for w in wanted) or not (_is_name(name) or _QUOTED.match(given)):
         return None
     whole, part = _stands(document, wanted)
     if not part and not document.partial and negated:

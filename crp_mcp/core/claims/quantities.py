@@ -84,7 +84,31 @@ def find_quantities(text: str) -> list[Quantity]:
         if not any(s < match.end() and match.start() < e for s, e in taken) and (q := _from_words(match)):
             found.append(q)
     found.sort(key=lambda q: q.start)
-    return _join_ranges([_qualify(q, text) for q in found], text)
+    return _join_ranges(_join_times([_qualify(q, text) for q in found], text), text)
+
+
+_OF_ONE_TIME = re.compile(r"\s*[A-Za-z]+\.?\s+(?:and\s+)?")
+
+
+def _join_times(found: list[Quantity], text: str) -> list[Quantity]:
+    """`1 hour 15 minutes` as one duration, in the smaller unit."""
+    out: list[Quantity] = []
+    for q in found:
+        last = out[-1] if out else None
+        joined = (
+            last is not None
+            and last.unit == q.unit == "s"
+            and q.compare == "eq"
+            and q.value * q.scale < last.scale
+            and _OF_ONE_TIME.fullmatch(text[last.end : q.start])
+        )
+        if last is not None and joined:
+            value = exact(last.value * last.scale / q.scale + q.value)
+            literal = text[last.start : q.end].strip()
+            out[-1] = replace(last, value=value, literal=literal, end=q.end, scale=q.scale, step=q.step)
+        else:
+            out.append(q)
+    return out
 
 
 def _from_digits(match: re.Match[str], text: str) -> Quantity | None:

@@ -48,6 +48,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
     """Weight of what a reading does not explain: 0 = everything said is accounted for."""
     spent = set(used)
     spent_columns = {r.column.position for c in scene.chunks if c.at in spent for r in c.columns}
+    spent_columns |= {v.column.position for c in scene.chunks if c.at in spent and c.is_exact for v in c.values}
     cost = _mentions_cost(scene, spent)
     for chunk in scene.chunks:
         if chunk.at in spent or chunk.at in scene.bound:

@@ -1,0 +1,33 @@
+"""Sums that a clause implies (`in May, 90 units were sold`): so many of a measure, over several rows. Supports only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .frame_aggregate import aggregate, show
+from .model import Distortion
+from .reading import Reading
+from .rows import bears_out, quote
+from .scene import Scene
+
+
+def readings(scene: Scene) -> Iterator[Reading]:
+    """A number right before the plural of a measure, with something that picks several rows, and no operation."""
+    if scene.table.kind != "rows" or len(scene.numbers) != 1 or any(c.op for c in scene.chunks):
+        return
+    number = scene.numbers[0]
+    noun = scene.chunks[number.at + 1] if number.at + 1 < len(scene.chunks) else None
+    if number.qty is None or number.qty.compare != "eq" or noun is None or not noun.low.endswith("s"):
+        return
+    for ref in noun.columns:
+        if ref.quality < 0.9 or not ref.column.is_measure:
+            continue
+        for selection in scene.combine(scene.mentions):
+            found = aggregate(ref.column, selection.rows, "sum")
+            if not selection.conds or len(selection.rows) < 2 or found is None:
+                continue
+            holds = bears_out(ref.column, number.qty, found) or None
+            sql = f"SELECT SUM({quote(ref.column.name)}) FROM {{table}}{selection.where}"
+            used = selection.used | {number.at, noun.at}
+            kind = Distortion.NUMBER_CHANGED
+            yield Reading("sum", holds, used, sql, show(found), number.text, kind, 0.1 + selection.cost, firm=False)
