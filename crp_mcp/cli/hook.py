@@ -10,6 +10,8 @@ import errno
 import os
 import stat
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ from . import common
 
 if TYPE_CHECKING:
     from crp_mcp.app.engine import Engine
+    from crp_mcp.core.claims import Verdict
     from crp_mcp.relay.hooking import HookEvent, Hooks
 
 TAIL_BYTES = 512 * 1024
@@ -95,11 +98,23 @@ def check(engine: Engine, hooks: Hooks, event: HookEvent, text: str, *, block: b
     if not wrong:
         return
     lines = [verdict_line(verdict, checked.notes) for verdict in wrong[:MOST_SAID]]
-    said = "\n".join([f"crp-mcp: not what the tools returned, claims of this answer: {len(wrong)}", *lines])
+    said = "\n".join([headline(wrong), *lines])
     if block and not event.again:
         common.print_json({"decision": "block", "reason": said + "\nCorrect the answer."})
     else:
         common.print_json({"systemMessage": said})
+
+
+def headline(wrong: Sequence[Verdict]) -> str:
+    """How many claims are wrong, and by what: the tools' results, facts of the project, or what was said."""
+    from crp_mcp.core.claims import Attribution
+
+    by_source = {
+        Attribution.CONTEXT_GROUNDED: "not what a fact of the project says",
+        Attribution.CONVERSATION_GROUNDED: "not what was said in this conversation",
+    }
+    counts = Counter(by_source.get(verdict.attribution, "not what the tools returned") for verdict in wrong)
+    return "crp-mcp: claims of this answer: " + "; ".join(f"{said}: {count}" for said, count in counts.items())
 
 
 def tail(path: Path) -> bytes:

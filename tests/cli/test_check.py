@@ -170,3 +170,18 @@ def test_a_hook_hands_a_wrong_answer_back_once_with_the_right_values(folder: Pat
         assert list(shown) == ["systemMessage"]
         assert "stated 3, found 2" in shown["systemMessage"]
     assert hook(folder, "block", last_assistant_message="There are 2 shops.") is None
+
+
+def test_a_hook_says_by_what_a_claim_is_contradicted(folder: Path) -> None:
+    """What the user said is not what the tools returned."""
+    said = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "The launch budget is 4000 euros."}
+    crp(folder, "hook", "--store", "store", given=json.dumps(said))
+    event = {"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Read", "tool_response": SHOPS.decode()}
+    crp(folder, "hook", "--store", "store", "--tools", "Read", given=json.dumps(event))
+    shown = hook(folder, "report", last_assistant_message="The launch budget is 5000 euros. There are 3 shops.")
+    assert shown is not None
+    first, *lines = shown["systemMessage"].splitlines()
+    assert first == (
+        "crp-mcp: claims of this answer: not what was said in this conversation: 1; not what the tools returned: 1"
+    )
+    assert len(lines) == 2
