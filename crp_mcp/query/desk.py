@@ -230,18 +230,18 @@ class Desk:
     ) -> Exception:
         if reply.get("stopped") or reply.get("late"):
             return Refused(stopped(self._seconds, reply.get("stopped") or "late"))
+        error = str(reply.get("error"))
+        for name, why in names.gone.items():  # first: a connection that knew its table calls it one of somebody else's
+            if name in fold(str(reply.get("refused") or error)):
+                return NotFound(why)
         if reply.get("refused"):
             return Refused(refused(str(reply["refused"])))
-        error = str(reply.get("error"))
         if any(sign in error for sign in _DAMAGE):
             return _Damaged(error)
         if any(error in (f"no such table: main.{one.name}", f"no such table: {one.name}") for one in base_tables(used)):
             return Vanished(error)
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
-        for name, why in names.gone.items():
-            if name in fold(error):
-                return NotFound(why)
         listed = list(dict.fromkeys([*(table.name for table in used), *self._names.listed(scope)]))
         return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched)}")
 

@@ -31,6 +31,8 @@ def stopped(seconds: float, why: str) -> str:
         return (
             f"the query was stopped after {seconds:g} s; narrow it with WHERE, join on equal columns, or aggregate less"
         )
+    if why == "died":
+        return "the query's process ended meanwhile, most likely for want of memory; return fewer or shorter values"
     return "the query needed more memory than it may have and was stopped; return fewer or shorter values"
 
 
@@ -40,6 +42,9 @@ def explain(
     """SQLite's message, with the names that exist and the nearest to a wrong one."""
     if pattern:
         return pattern
+    if searched and "no such column" in error and not any(table.text for table in tables):
+        error = re.sub(r"no such column: (?:\S+\.)?(text)$", r"no such column: \1", error)
+        return f"{error}; MATCH works on texts and logs; here use LIKE or REGEXP on a column. {describe(tables)}"
     if searched and (error.startswith(("no such column", "fts5:")) or "unterminated" in error):
         return f"{error}; in MATCH, put words with signs in double quotes: MATCH '\"a-b\"'. {describe(tables)}"
     column = re.search(r"no such column: (.+)", error)

@@ -86,7 +86,10 @@ class Lender:
     # -- inside
 
     def _entry(self, scope: Scope, slot: Slot, wanted: Wanted) -> Entry:
-        entry = self.reader.entry(scope, slot.reference)
+        try:
+            entry = self.reader.entry(scope, slot.reference)
+        except NotFound as error:
+            raise NotFound(f"{error}; $scratch takes a scratch_id or a pinned name, no other words") from None
         target = f"{wanted.server}:{wanted.tool}"
         for source in self._origins(scope, entry):
             allowed = wanted.policy.accepts_scratch_from

@@ -155,3 +155,14 @@ def test_cells_of_a_page_of_rows_are_json(room: Room) -> None:
         '0,false,"{""a"":[1.1,null,true,""é""]}"',
         '1,true,"{""a"":[1.1,null,true,""é""]}"',
     ]
+
+
+def test_match_on_a_table_without_text_says_what_to_use(room: Room) -> None:
+    """Rows have columns, not one text: the error names these, and none that the query did not."""
+    name = room.capture(WEIGHTS)
+    for term in ("text", name):
+        text = room.bench.tool("scratch_query", sql=f"SELECT n FROM {name} WHERE {term} MATCH 'kg'")["content"][0][
+            "text"
+        ]
+        assert "no such column: text; MATCH works on texts and logs; here use LIKE or REGEXP" in text
+        assert "weight" in text

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crp_mcp.errors import BadRequest, CrpError, Refused
+from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused
 from crp_mcp.query.sandbox import Sandbox, Stopped
 from tests.query.support import SECRET, Room, open_room
 from tests.relay.support import bench
@@ -308,3 +308,12 @@ def test_a_damaged_cache_is_built_again(tmp_path: Path, harm: str) -> None:
     with bench(tmp_path) as again:
         answer = again.engine.desk.query(again.scope, f"SELECT count(*), sum(order_id) FROM {orders}", again.clock())
         assert answer.rows == ("[300,44850]",)
+
+
+def test_a_query_of_what_was_forgotten_says_that_it_is_gone(room: Room) -> None:
+    """Also where the query process still knows its table: it is gone, and not somebody else's."""
+    name = room.capture([{"n": n} for n in range(500)])
+    assert room.one(f"SELECT count(*) FROM {name}") == 500
+    room.bench.tool("scratch_forget", scratch_id=name)
+    with pytest.raises(NotFound, match=f"{name} is gone"):
+        room.answer(f"SELECT count(*) FROM {name}")

@@ -83,7 +83,7 @@ class Lending:
         """The relay, or a person, said no: the call is answered, and never made."""
         held = self._held.pop(key, None)
         if held is not None and not held.call.over:
-            self._answer(held.call, failed_call(f"{text} The call was not made.", held.call.modern))
+            self._answer(held.call, failed_call(f"{text.rstrip('.')}. The call was not made.", held.call.modern))
 
     def answered(self, frame: Frame) -> bool:
         """Take the host's answer if it is to a question of ours."""
