@@ -32,6 +32,8 @@ TOOL = "scratch_query"
 SERVER = "crp-mcp"
 SLUG = "query"
 SAMPLES = 3
+LINE_TOKENS, SOURCE_TOKENS = 60, 24
+"""Tokens of the line above the rows, and of each result named in it with its age."""
 INDEX_EVERY = 500
 _BETWEEN = ",\n"
 _BY_HASTE = (Volatility.REALTIME, Volatility.VOLATILE, Volatility.STABLE, Volatility.STATIC)
@@ -71,10 +73,16 @@ class Querier:
         """Run one SELECT. Raises BadRequest, Refused or NotFound with what to do; StoreError where nothing is kept."""
         now = self.now()
         answer = self.desk.query(scope, sql, now)
-        text, shown, cut = self._page(answer, max_tokens)
-        entry = self._keep(scope, sql, answer, now) if answer.inputs else None
         notes, kept = notes_of(answer), len(answer.rows)
+        text, shown, cut = self._page(answer, max(max_tokens // 2, max_tokens - self._said(answer, notes)))
+        entry = self._keep(scope, sql, answer, now) if answer.inputs else None
         return QueryPage(entry, answer.inputs, text, shown, kept, answer.total, notes, cut, answer.streams)
+
+    def _said(self, answer: Answer, notes: Sequence[str]) -> int:
+        """About how many tokens our own line above the rows has: that, too, is part of the page."""
+        chunks = sum(len(members) for _, members in answer.streams)
+        sources = len(answer.inputs) - chunks + 2 * len(answer.streams)
+        return self.counter().count("; NOTE: ".join(notes)) + LINE_TOKENS + SOURCE_TOKENS * sources
 
     def _page(self, answer: Answer, max_tokens: int) -> tuple[str, int, bool]:
         """Rows as CSV, how many those are, and whether the only one is cut."""

@@ -166,3 +166,15 @@ def test_match_on_a_table_without_text_says_what_to_use(room: Room) -> None:
         ]
         assert "no such column: text; MATCH works on texts and logs; here use LIKE or REGEXP" in text
         assert "weight" in text
+
+
+def test_the_line_above_the_rows_is_part_of_the_page(room: Room) -> None:
+    """Notes, sources and rows together stay within max_tokens."""
+    rows = [{"n": n, "weight": f"{n} kg", "price": f"${n}.10", "at": f"{1 + n % 28}.12.2024"} for n in range(900)]
+    first, second = room.capture(rows), room.capture(rows)
+    count = room.bench.engine.counter().count
+    for most in (400, 1000, 2000):
+        sql = f"SELECT a.*, b.price FROM {first} a JOIN {second} b USING (n) ORDER BY a.weight"
+        content = room.bench.tool("scratch_query", sql=sql, max_tokens=most)["content"]
+        tokens = sum(count(block["text"]) for block in content)
+        assert most - 120 < tokens <= most, (most, tokens)
