@@ -40,6 +40,8 @@ class Checked:
     entries: dict[str, Entry]
     notes: dict[str, str]
     """By id: that a result was stale."""
+    withheld: str | None = None
+    """The sentence that says which of the newest results were no evidence, being above the clearance."""
 
     @property
     def attributed(self) -> int:
@@ -90,7 +92,8 @@ class Checker:
         named = {finding.scratch_id for verdict in verdicts for finding in verdict.findings}
         used = {entry.scratch_id: entry for entry in entries if entry.scratch_id in named}
         self._record(ask, verdicts, used)
-        return Checked(verdicts, used, self._notes(ask, used.values()))
+        withheld = None if references else self._withheld(ask.scope)
+        return Checked(verdicts, used, self._notes(ask, used.values()), withheld)
 
     def newest(self, scope: Scope, limit: int = LATEST) -> list[Entry]:
         """The newest results of a conversation that it may see, oldest first."""
@@ -121,6 +124,10 @@ class Checker:
                 del self._kept[key]
 
     # -- inside
+
+    def _withheld(self, scope: Scope) -> str | None:
+        """Said where the newest results are the evidence; `newest` has recorded it."""
+        return self.reader.withheld(scope, self.store.list(scope, limit=LATEST).entries, recorded=True)
 
     def _sources_of(self, scope: Scope, entries: Sequence[Entry]) -> list[Entry]:
         """Results that answers of queries were computed from and that are not among these: they are what decides."""

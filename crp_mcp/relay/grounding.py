@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from crp_mcp.core.claims import Evidence, Source, said_evidence
 from crp_mcp.core.model import Entry, Fact, FactStatus, Scope, Turn
 from crp_mcp.errors import NotFound
-from crp_mcp.store import SqliteStore, facts, turns
+from crp_mcp.store import SqliteStore, descent, facts, turns
 
 from .reading import Reader
 
@@ -25,7 +25,7 @@ def turn_evidence(store: SqliteStore, reader: Reader, scope: Scope) -> list[Evid
     return [
         said_evidence(f"turn:{turn.number}", _words(turn))
         for turn in reversed(found)
-        if _words(turn) and _all_seen(store, reader, scope, (*turn.produced, *turn.referenced))
+        if _words(turn) and _all_seen(store, reader, scope, store.ask(descent.behind_turn, scope, turn.number))
     ]
 
 

@@ -17,6 +17,8 @@ from .sealing import Sealer
 
 LABEL_KEY = "dev.crp/label"
 EVERYONE = "*"
+NAMED_MOST = 5
+"""Entries that a sentence names; the record has more of them."""
 
 
 class Withheld(Refused):
@@ -97,7 +99,9 @@ class Guard:
 
     def sentence(self, scope: Scope, above: Sequence[Entry]) -> str:
         """What to say in place of what is withheld."""
-        names = ", ".join(entry.scratch_id for entry in above)
+        names = ", ".join(entry.scratch_id for entry in above[:NAMED_MOST])
+        if len(above) > NAMED_MOST:
+            names += f" and {len(above) - NAMED_MOST} more"
         label = self._label(above)
         return (
             f"{names} withheld: labelled {label}, above the clearance of this conversation "

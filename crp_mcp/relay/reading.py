@@ -95,6 +95,18 @@ class Reader:
         """Whether an entry may be shown to `scope`. Nothing is recorded."""
         return self.guard is None or self.guard.clears(scope, entry)
 
+    def withheld(self, scope: Scope, entries: Sequence[Entry], *, recorded: bool = False) -> str | None:
+        """The sentence that says which of these are withheld from `scope`; None where none is.
+
+        That is recorded, unless it was already.
+        """
+        above = [entry for entry in entries if not self.may_see(scope, entry)]
+        if self.guard is None or not above:
+            return None
+        if not recorded:
+            self.guard.record(scope, above)
+        return self.guard.sentence(scope, above)
+
     def visible(self, scope: Scope, entries: Sequence[Entry]) -> frozenset[str]:
         """The ids of those that may be shown to `scope`; the others are recorded as withheld."""
         if self.guard is None:

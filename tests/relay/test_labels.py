@@ -284,3 +284,38 @@ def test_words_about_what_is_withheld_are_recorded(tmp_path: Path) -> None:
         assert not answer["isError"]
         assert "withheld" in texts(answer)[0]
         assert at.entry(held).name == "merger"
+
+
+def test_what_is_withheld_is_said_by_every_answer_that_leaves_it_out(tmp_path: Path) -> None:
+    """Context, history and checks name what they could not use; a turn about it is in none of them. All is recorded."""
+    with cleared(tmp_path) as at:
+        at.tool("record_turn", role="user", text="how much is the merger worth?", turn=1)
+        held = at.capture(labelled("the merger is worth 9417 euros", "CONFIDENTIAL"), turn_id=1).entry.scratch_id
+        at.tool("record_turn", role="assistant", text="The merger is worth 9417 euros.", turn=2)
+        at.tool("record_turn", role="user", text="thanks for the merger", turn=3)
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        for tool, arguments in (
+            ("request_context", {"query": "merger worth"}),
+            ("query_history", {}),
+            ("verify_claims", {"text": "The merger is worth 9417 euros."}),
+        ):
+            before = len(events(at, "WITHHELD"))
+            answer = at.tool(tool, **arguments)
+            assert f"{held} withheld: labelled CONFIDENTIAL" in texts(answer)[0], tool
+            assert tool == "verify_claims" or "9417" not in json.dumps(answer), tool
+            assert "supported" not in texts(answer)[0], tool
+            assert len(events(at, "WITHHELD")) == before + 1, tool
+
+
+def test_a_sentence_names_few_of_many(tmp_path: Path) -> None:
+    """Answers stay within their budgets."""
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        for number in range(40):
+            at.capture(labelled(f"{SECRET} {number}", "CONFIDENTIAL"))
+        at.capture(text_result("for all"))
+        answer = at.tool("request_context", query="for all", max_tokens=200)
+        assert "and 35 more withheld" in texts(answer)[0]
+        assert answer["structuredContent"]["total_tokens"] <= 200
+        small = at.tool("request_context", query="for all", max_tokens=60)
+        assert small["structuredContent"]["total_tokens"] <= 60
+        assert "withheld" in small["structuredContent"]["said"][0]

@@ -45,6 +45,7 @@ class CheckTool:
         headers[ATTRIBUTION] = f"{checked.attributed}/{checked.distorted}"
         lines, left_out = self._lines(checked, max_tokens)
         more = f"; {left_out} more with max_tokens" if left_out else ""
+        more += f"; {checked.withheld}" if checked.withheld else ""
         result = answer(summary_line(checked) + more, lines, tally(checked.verdicts))
         return {**result, "_meta": {HEADERS_KEY: headers}}
 

@@ -84,7 +84,7 @@ class ContextTools:
         what = (
             f"{len(shown)} found, {'newest' if asked.newest_first else 'oldest'} first" if shown else "nothing matches"
         )
-        line = what + (f"; more with cursor {cursor}" if cursor else "")
+        line = "; ".join(filter(None, (what, cursor and f"more with cursor {cursor}", page.withheld)))
         return answer(line, "\n".join(history.lines_of(shown)), {"cursor": cursor, "count": len(shown)})
 
     def _fit(self, page: Any, max_tokens: int) -> tuple[Any, str | None]:
@@ -149,14 +149,23 @@ def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None)
     line = reply.context.preamble or _of_little(reply)
     handles = reply.to_json(content=False)
     if made.cursor:
-        handles["cursor"], said = made.cursor, f"; more with cursor {made.cursor}"
-        if (total := reply.context.total_tokens + count(said)) <= reply.budget:
-            line, handles["total_tokens"] = line + said, total
+        handles["cursor"], more = made.cursor, f"more with cursor {made.cursor}"
+        line, handles["total_tokens"] = _with(line, more, reply.context.total_tokens, reply.budget, count)
+    said = list(made.said)
+    if made.withheld:
+        said.append(made.withheld)
+        line, handles["total_tokens"] = _with(line, made.withheld, handles["total_tokens"], reply.budget, count)
     if made.receipt:
         handles["receipt"] = made.receipt
-    if made.said:
-        handles["said"] = list(made.said)
+    if said:
+        handles["said"] = said
     return answer(line, reply.text, handles)
+
+
+def _with(line: str, more: str, total: int, budget: int, count: CountTokens) -> tuple[str, int]:
+    """Our line with something more where there is room for it, and the tokens of the whole."""
+    cost = total + count(f"; {more}")
+    return (f"{line}; {more}", cost) if cost <= budget else (line, total)
 
 
 def _of_little(reply: Reply) -> str:

@@ -21,6 +21,8 @@ from crp_mcp.relay.service import Counter
 from crp_mcp.store import SqliteStore, Stub, changes, history
 from crp_mcp.store.history import Window
 
+from .origins import Origins
+
 KINDS = ("tool_call", "assembly", "turn", "pin", "eviction", "claim", "decision")
 EVENTS = {
     "pin": ("PINNED", "UNPINNED", "PROMOTED"),
@@ -71,6 +73,8 @@ class Item:
 class Page:
     items: tuple[Item, ...]
     cursor: str | None
+    withheld: str | None = None
+    """The sentence that says what is above the clearance of whoever asks."""
 
 
 @dataclass(slots=True)
@@ -86,15 +90,20 @@ class Historian:
         if ask.kind is not None and ask.kind not in KINDS:
             raise BadRequest(f"query_history: `kind` must be one of {', '.join(KINDS)}")
         after = _read_cursor(ask.cursor)
+        hidden: dict[str, Entry] = {}
+        found, cursor = self._look(self._walk(scope, ask, after, hidden), ask)
+        return Page(tuple(found), cursor, self.reader.withheld(scope, list(hidden.values())))
+
+    def _look(self, items: Iterator[Item], ask: Ask) -> tuple[list[Item], str | None]:
         found: list[Item] = []
-        for looked, item in enumerate(self._walk(scope, ask, after)):
+        for looked, item in enumerate(items):
             if _matches(item, ask):
                 if len(found) == ask.limit:
-                    return Page(tuple(found), cursor_of(found[-1]))
+                    return found, cursor_of(found[-1])
                 found.append(item)
             if looked >= LOOKED_MOST:
-                return Page(tuple(found), cursor_of(item))
-        return Page(tuple(found), None)
+                return found, cursor_of(item)
+        return found, None
 
     def diff(self, scope: Scope, scratch_id: str, other: str) -> str:
         """What changed between two results of one call, as a unified diff from the older to the newer.
@@ -136,7 +145,9 @@ class Historian:
 
     # -- inside
 
-    def _walk(self, scope: Scope, ask: Ask, after: tuple[float, str, int] | None) -> Iterator[Item]:
+    def _walk(
+        self, scope: Scope, ask: Ask, after: tuple[float, str, int] | None, hidden: dict[str, Entry]
+    ) -> Iterator[Item]:
         """Everything of the asked kinds in order, from a place on."""
         until = min(x for x in (ask.until, ask.as_of, history.EVER[1]) if x is not None)
         window = Window(ask.since or history.EVER[0], until, ask.newest_first)
@@ -148,7 +159,9 @@ class Historian:
                     else replace(window, since=max(window.since, after[0]))
                 )
             batch = [
-                item for kind in ([ask.kind] if ask.kind else KINDS) for item in self._batch(scope, ask, kind, window)
+                item
+                for kind in ([ask.kind] if ask.kind else KINDS)
+                for item in self._batch(scope, ask, kind, window, hidden)
             ]
             batch.sort(key=lambda item: item.place, reverse=ask.newest_first)
             fresh = [item for item in batch if after is None or _past(item.place, after, ask.newest_first)]
@@ -157,17 +170,24 @@ class Historian:
             yield from fresh[:BATCH]
             after = fresh[:BATCH][-1].place
 
-    def _batch(self, scope: Scope, ask: Ask, kind: str, window: Window) -> list[Item]:
+    def _batch(self, scope: Scope, ask: Ask, kind: str, window: Window, hidden: dict[str, Entry]) -> list[Item]:
         most = 2 * BATCH
         if kind == "tool_call":
             found = self.store.ask(history.captured, scope, window, most, ask.tools)
-            shown = [one for one in found if self.reader.may_see(scope, one) and _current(one, ask)]
+            hidden |= {one.scratch_id: one for one in found if not self.reader.may_see(scope, one)}
+            shown = [one for one in found if one.scratch_id not in hidden and _current(one, ask)]
             return [self._call(one, ask.depth) for one in shown]
         if kind == "assembly":
             return [_assembly(one) for one in self.store.ask(history.assemblies, scope, window, most)]
         if kind in ("turn", "decision"):
             turns = self.store.ask(history.turns_at, scope, window, most, kind == "decision")
-            return [_turn(one, kind, ask.depth) for one in turns if kind == "decision" or one.decision is None]
+            origins, told = Origins(self.reader, self.store, scope), list[Item]()
+            for one in (one for one in turns if kind == "decision" or one.decision is None):
+                if origins.may_see(one):
+                    told.append(_turn(one, kind, ask.depth))
+                else:
+                    hidden |= origins.withheld_of(one)
+            return told
         events = self.store.ask(history.events, scope, EVENTS[kind], window, most)
         return [_event(one, kind) for one in events]
 

@@ -30,6 +30,10 @@ class Origins:
             return True
         return guard.clearances.clears(self.scope, self.label_of(item))
 
+    def withheld_of(self, item: Fact | Turn) -> dict[str, Entry]:
+        """What it comes from and is above the clearance, by id."""
+        return {one.scratch_id: one for one in self.sources_of(item) if not self.reader.may_see(self.scope, one)}
+
     def label_of(self, item: Fact | Turn) -> str:
         """A fact has the label of its source, the highest where that is gone; a turn what it made and used had."""
         lattice = self.reader.sealer.lattice

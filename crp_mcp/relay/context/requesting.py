@@ -47,6 +47,8 @@ class Answer:
     """Entries of which more than the name was delivered."""
     saved: int | None = None
     """Their tokens less those that were delivered of them; None where not all of them are counted."""
+    withheld: str | None = None
+    """The sentence that says what is above the clearance of whoever asks."""
 
 
 @dataclass(slots=True)
@@ -109,13 +111,14 @@ class Requester:
                 "request_context: `cursor` is stale: what is stored, or a file, has changed since; leave it out to "
                 "begin anew"
             )
+        withheld = self.reader.withheld(ask.scope, list(corpus.tiers.withheld.values()))
         if not reply.fragments or reply.context.context_hash == if_hash:
-            return Answer(reply, None)
+            return Answer(reply, None, withheld=withheld)
         receipt, number = self._seal(ask, corpus, reply, page.number if page else None)
         used = self._entries(corpus, reply)
         said = tuple(word for one in used for word in self.using.use(ask, one, explicit=True).said)
         more = cursor_of(number, request, reply.found_digest) if reply.more else None
-        return Answer(reply, receipt, said, more, tuple(used), saved_by(used, reply))
+        return Answer(reply, receipt, said, more, tuple(used), saved_by(used, reply), withheld)
 
     def corpus(self, ask: Ask, request: ContextRequest) -> Joined:
         """The snapshot a request is answered from."""

@@ -61,6 +61,8 @@ class Tiers:
     known: Words
     links: Links
     items: dict[str, Entry | Stub | Turn | Fact] = field(default_factory=dict)
+    withheld: dict[str, Entry] = field(default_factory=dict)
+    """What is above the clearance of whoever asks, by id; also what withheld facts and turns come from."""
     _index: Bm25 = field(default_factory=Bm25)
     _order: list[str] = field(default_factory=list)
     about_past: bool = False
@@ -85,10 +87,10 @@ class Tiers:
         if words and len(known) == FACTS_MOST:
             known += self.store.ask(lambda db: facts.search(db, scope, words, FACTS_FOUND, some=True))
         for fact in {one.id: one for one in known}.values():
-            if self.origins.may_see(fact):
+            if self._may_see(fact):
                 self._keep(stored.fact_uri(fact), fact, fact.content)
         for turn in self.store.ask(turns.list_turns, scope, TURNS_MOST):
-            if (turn.text or turn.decision) and self.origins.may_see(turn):
+            if (turn.text or turn.decision) and self._may_see(turn):
                 node = stored.turn_node(turn)
                 self._keep(node.uri, turn, f"{node.title}\n{node.body}")
         if past:
@@ -113,8 +115,18 @@ class Tiers:
 
     def _take(self, entry: Entry) -> None:
         uri = stored.entry_uri(entry.scratch_id)
-        if uri not in self.items and self.reader.may_see(self.asks.scope, entry):
+        if uri in self.items:
+            return
+        if self.reader.may_see(self.asks.scope, entry):
             self._keep(uri, entry, None)
+        else:
+            self.withheld[entry.scratch_id] = entry
+
+    def _may_see(self, item: Fact | Turn) -> bool:
+        if self.origins.may_see(item):
+            return True
+        self.withheld |= self.origins.withheld_of(item)
+        return False
 
     def _keep(self, uri: str, item: Entry | Stub | Turn | Fact, text: str | None) -> None:
         if isinstance(item, Entry):
