@@ -9,7 +9,7 @@ from .model import Claim, Evidence, Options
 from .words import LIGHT, STOP, keys, name_words, stem, tokens
 
 GUESS = 0.5
-"""The score of a result that nothing but its being the latest speaks for: it may support a claim, not contradict it."""
+"""The score of a result that hardly more than its being the latest speaks for: it may support, not contradict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,14 @@ def align(claim: Claim, evidence: Sequence[Evidence], options: Options) -> list[
     words = _content(text)
     telling = _telling(text)
     scored = [Aligned(e, _score(e, words, telling, i / len(evidence))) for i, e in enumerate(evidence)]
+    hinted = max(scored, key=lambda a: a.score, default=None)
     scored = [a for a in scored if a.score >= 1.0]
     scored.sort(key=lambda a: -a.score)
     if scored:
         top = scored[0].score
         return [a for a in scored if a.score >= top * 0.5][: options.max_evidence]
-    return [Aligned(e, GUESS) for e in list(evidence)[-1:]]
+    guessed = [hinted.evidence] if hinted and hinted.score >= GUESS else list(evidence)[-1:]
+    return [Aligned(e, GUESS) for e in guessed]
 
 
 def bears(claim: Claim, evidence: Sequence[Evidence]) -> bool:

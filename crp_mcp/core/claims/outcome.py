@@ -115,6 +115,8 @@ def _success(text: str, document: Document) -> Answer | None:
         return answer_of(
             fails, "outcome stated by the result", f"error: {document.message[:200]}", said, Distortion.NEGATION_FLIP
         )
+    if _of_tests(text) or find_quantities(text):
+        return None  # that there was no error says nothing of a run of tests, or of a number
     good = any(200 <= s < 300 for s in document.statuses) and not any(s >= 400 for s in document.statuses)
     bad = any(s >= 400 for s in document.statuses)
     if bad:
@@ -136,6 +138,12 @@ def _success(text: str, document: Document) -> Answer | None:
     if succeeds and _about_call(text) and (good or rows or document.kind == "tree") and not document.is_empty:
         return answer_of(True, "outcome stated by the result", "no error in the result", said, None)
     return None
+
+
+def _of_tests(text: str) -> bool:
+    return bool(
+        re.search(r"\b(?:unit |integration )?(?:tests?|specs?|test ?suites?|test runs?)\b", text, re.IGNORECASE)
+    )
 
 
 def _names_row(text: str, document: Document) -> bool:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from crp_mcp.core.claims import Evidence, Outcome, check_claims
+from crp_mcp.core.claims import Evidence, Options, Outcome, check_claims
 from crp_mcp.core.claims.load import read_document
 
 YES, NO, OPEN = Outcome.SUPPORTED, Outcome.CONTRADICTED, Outcome.UNVERIFIABLE
@@ -66,3 +66,12 @@ def test_everyday_sentences(of: str, text: str, expected: Outcome) -> None:
     document = read_document((data if isinstance(data, str) else json.dumps(data)).encode())
     verdict = check_claims(text, [Evidence("r", lambda: document)])[0]
     assert verdict.outcome is expected, verdict.reason
+
+
+def test_no_error_elsewhere_says_nothing_of_a_test_run() -> None:
+    """Where nothing bears on a sentence, the latest result is no run of tests; a tool of that name comes before it."""
+    rides = read_document(json.dumps(RIDES).encode())
+    denied = read_document(b'{"error": "permission denied", "status": 403}')
+    results = [Evidence("a", lambda: denied, tool="query_db"), Evidence("b", lambda: rides, tool="list_rides")]
+    for text in ("All 63 tests passed.", "The tests pass.", "The query succeeded."):
+        assert check_claims(text, results, options=Options(picked=False))[0].outcome is OPEN
