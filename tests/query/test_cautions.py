@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -178,3 +180,15 @@ def test_the_line_above_the_rows_is_part_of_the_page(room: Room) -> None:
         content = room.bench.tool("scratch_query", sql=sql, max_tokens=most)["content"]
         tokens = sum(count(block["text"]) for block in content)
         assert most - 120 < tokens <= most, (most, tokens)
+
+
+@pytest.mark.parametrize("spell", ["%d-%b-%y", "%d-%b-%Y", "%d %B %Y"])
+@pytest.mark.parametrize("case", [str.upper, str.title])
+def test_dates_with_named_months_are_dates_in_either_case(room: Room, spell: str, case: Callable[[str], str]) -> None:
+    """Oracle's 01-AUG-23 too: years of two digits are of this century up to 68."""
+    days = [date(2022, 11, 28) + timedelta(days=40 * n) for n in range(20)] + [date(2068, 1, 2)]
+    name = room.capture([{"n": n, "d": case(day.strftime(spell))} for n, day in enumerate(days)])
+    assert room.rows(f"SELECT min(d), max(d), count(*) FROM {name}") == [["2022-11-28", "2068-01-02", 21]]
+    assert room.rows(f"SELECT d FROM {name} ORDER BY n") == [[day.isoformat()] for day in days]
+    old = room.capture([{"n": n, "d": f"0{n}-MAR-{97 + n}"} for n in range(1, 3)])
+    assert room.rows(f"SELECT d FROM {old} ORDER BY d") == [["1998-03-01"], ["1999-03-02"]]

@@ -48,7 +48,8 @@ _HOUR = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?(?: ?(?P<p>[AaPp][Mm]))?"
 _ZONE = r"(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = r"(?P<m>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6})\.?"
+_NAMED = "|".join(name for month in _MONTHS for name in (month.title(), month.upper()))
+_MONTH = rf"(?P<m>(?:{_NAMED})[A-Za-z]{{0,6}})\.?"
 _YEAR, _DAY = r"(?P<y>\d{4})", r"(?P<d>\d{1,2})"
 _WEEKDAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? )?"
 _TIME = rf"(?:,? {_CLOCK}(?: ?{_ZONE})?)"
@@ -151,15 +152,22 @@ def _date_key(pattern: str) -> Callable[[str], Any]:
     return key
 
 
+_LAST_CENTURY = 69
+"""Years of two digits from here on are of the last century, as POSIX has it."""
+
+
 def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
     name, hour = part["m"] or "", int(part.get("H") or 0)
+    year = int(part["y"] or 0)
+    if len(part["y"] or "") == 2:
+        year += 1900 if year >= _LAST_CENTURY else 2000
     month = int(name) if name.isdecimal() else _MONTHS.index(name[:3].lower()) + 1
     half = (part.get("p") or "").lower()
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     second, zone = part.get("S") or "0", part.get("z")
     # A leap second sorts after :59 by its digits.
-    moment = datetime(int(part["y"] or 0), month, int(part["d"] or 0), hour, int(part.get("M") or 0))
+    moment = datetime(year, month, int(part["d"] or 0), hour, int(part.get("M") or 0))
     if zone and zone[0] in "+-":
         shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
         moment = moment - shift if zone[0] == "+" else moment + shift
@@ -191,6 +199,7 @@ _DATES: tuple[Reading, ...] = (
     _reading("slashed_time", "datetime", rf"{_Y4}/{_M2}/{_D2} {_HOUR}(?: ?{_ZONE})?"),
     _reading("dotted", "date", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}"),
     _reading("day_named", "date", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}"),
+    _reading("day_named_short", "date", rf"{_DAY}-{_MONTH}-(?P<y>\d\d)"),
     _reading("named_day", "date", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}"),
     _reading("day_named_time", "datetime", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}{_TIME}"),
     _reading("named_day_time", "datetime", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}{_TIME}"),
