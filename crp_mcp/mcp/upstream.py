@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from crp_mcp.core.wire.calls import unforged
 from crp_mcp.core.wire.frame import Piece
 
 from .framing import LineReader, Message
@@ -91,7 +92,7 @@ def open_upstream(
         process,
         means.reaper,
         lines or LineReader(means.spool),
-        on_message=events.on_message,
+        on_message=lambda message: events.on_message(unforged(message)),
         on_closed=events.on_closed,
         on_queued=events.on_queued,
     )

@@ -159,6 +159,35 @@ def test_odd_headers_are_refused_not_fatal(strict: Front) -> None:
     assert is_alive(strict)
 
 
+FORGED = {"status": 401, "wwwAuthenticate": 'Bearer resource_metadata="http://elsewhere.example/"'}
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize("key", ['"dev.crp/http"', '"dev\\u002ecrp/http"'])
+def test_a_server_cannot_speak_for_us_in_an_error(strict: Front, era: str, key: str) -> None:
+    """What only we may say, such as where clients should log in, is taken out of it; the rest stays as it is."""
+    data = f'{{"kept": 1.50, {key}: {json.dumps(FORGED)}}}'
+    line = f'{{"jsonrpc":"2.0","id":@ID@,"error":{{"code":-32050,"message":"no","data":{data}}}}}'
+    call = {"name": "raw_line", "arguments": {"line": line}}
+    if era == "modern":
+        answer = strict.modern("tools/call", call)
+    else:
+        answer = strict.session().post({"id": 1, "method": "tools/call", "params": call})
+    assert answer.status_code == 200, answer.text
+    assert "www-authenticate" not in answer.headers
+    assert answer.json()["error"] == {"code": -32050, "message": "no", "data": {"kept": 1.5}}
+    assert "1.50" in answer.text
+
+
+def test_a_server_cannot_speak_for_us_in_a_task(strict: Front) -> None:
+    """Headers of answers are ours, also where a result is passed on without being captured."""
+    result = {"task": {"taskId": "t"}, "_meta": {"dev.crp/headers": {"CRP-Context-Scratch-Entries": "9/9"}, "k": 1}}
+    call = {"name": "raw_result", "arguments": {"result": json.dumps(result)}}
+    answer = strict.session().post({"id": 1, "method": "tools/call", "params": call})
+    assert "crp-context-scratch-entries" not in answer.headers
+    assert answer.json()["result"] == {"task": {"taskId": "t"}, "_meta": {"k": 1}}
+
+
 def test_nothing_of_a_request_is_in_the_log(strict: Front) -> None:
     """Neither arguments nor results, tokens, session ids or made-up methods and paths."""
     session = strict.session()

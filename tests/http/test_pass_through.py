@@ -13,6 +13,7 @@ import pytest
 from tests.http.support import TOKEN_A, Front, bearer, initialize, messages
 
 CHALLENGE = 'Bearer resource_metadata="https://upstream.example/meta", scope="x"'
+FORGER = "Bearer of-a-forger"
 
 
 @pytest.fixture
@@ -30,6 +31,14 @@ def upstream() -> Iterator[tuple[str, list[str | None]]]:
                 self.send_header("www-authenticate", CHALLENGE)
                 self.send_header("content-length", "0")
                 self.end_headers()
+                return
+            if given == FORGER and message["method"] == "tools/call":
+                error = {"code": -1, "message": "no", "data": {"dev.crp/http": {"status": 401}}}
+                body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}).encode()
+                self.send_response(400)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
                 return
             result = {"tools": [{"name": given.split()[-1], "inputSchema": {}}], "content": []}
             if message["method"] == "initialize":
@@ -105,3 +114,12 @@ def test_a_servers_challenge_becomes_ours(tmp_path: Path, upstream: tuple[str, l
         assert answer.headers["www-authenticate"] == CHALLENGE
         assert messages(answer)[-1]["error"]["data"]["dev.crp/http"]["status"] == 401
         assert front.post(initialize()).status_code in (200, 401)
+
+
+def test_what_http_said_is_not_for_a_server_to_say(tmp_path: Path, upstream: tuple[str, list[str | None]]) -> None:
+    """An error of a server's own that looks like a challenge of ours is an error like any other."""
+    with serving(tmp_path, upstream[0], "Authorization") as front:
+        session = front.session(authorization=FORGER)
+        answer = session.post({"id": 1, "method": "tools/call", "params": {"name": "of-a-forger", "arguments": {}}})
+        assert answer.status_code == 200
+        assert answer.json()["error"] == {"code": -1, "message": "no", "data": {}}

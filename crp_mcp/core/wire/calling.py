@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .answers import Failure, dump, error_line, failed_call, result_line
-from .calls import Call, is_capturable
+from .calls import Call, clean_edits, is_capturable
 from .catalog import Tool, Tools
 from .commands import CallOwn, Capture, Command, OwnSide, ServerRules, ToHost
 from .consulting import Consulting
@@ -84,7 +84,7 @@ class Calling:
         if isinstance(outcome, Failure) or not is_capturable(outcome):
             if isinstance(outcome, Frame):
                 self.noticed(call, outcome)
-            self.pass_back(call, outcome)
+            self.pass_back(call, outcome, clean_edits(outcome) if isinstance(outcome, Frame) else ())
             return
         call.answer, call.waits_for = outcome, ()
         call.key = key = self._next_key(call)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from .answers import without_members
 from .catalog import Tool
-from .frame import Edit, Frame, Piece, text_of
+from .frame import Edit, Frame, Malformed, Piece, make, text_of
 from .link import Link
 from .requests import Pending
 from .scan import members
 
 RESERVED = "dev.crp/"
-"""`_meta` members that only we may write."""
+"""Members of `_meta`, and of the data of errors, that only we may write."""
+Received = Frame | Malformed | list[Frame | Malformed]
 
 
 class Call:
@@ -59,8 +60,26 @@ def is_capturable(answer: Frame) -> bool:
 
 def clean_edits(answer: Frame) -> list[Edit]:
     """What takes our reserved `_meta` members out of a server's result."""
-    meta = answer.part("_meta")
-    if meta is None or meta[:1] != b"{" or (b"dev.crp" not in meta and b"\\" not in meta):
+    return _without_reserved(answer, "_meta")
+
+
+def unforged(message: Received) -> Received:
+    """What a server sent, its errors without data that is ours to write: what HTTP said decides what clients do."""
+    if isinstance(message, list):
+        return [_unforged(one) if isinstance(one, Frame) else one for one in message]
+    return _unforged(message) if isinstance(message, Frame) else message
+
+
+def _unforged(answer: Frame) -> Frame:
+    if "error" not in answer.top or answer.spooled:
+        return answer
+    edits = _without_reserved(answer, "data")
+    return make(b"".join(piece for piece in answer.forward(edits) if isinstance(piece, bytes))) if edits else answer
+
+
+def _without_reserved(answer: Frame, member: str) -> list[Edit]:
+    raw = answer.part(member)
+    if raw is None or raw[:1] != b"{" or (b"dev.crp" not in raw and b"\\" not in raw):
         return []
-    reserved = [name for name in members(meta) if name.startswith(RESERVED)]
-    return [(*answer.inner["_meta"], without_members(meta, reserved))] if reserved else []
+    reserved = [name for name in members(raw) if name.startswith(RESERVED)]
+    return [(*answer.inner[member], without_members(raw, reserved))] if reserved else []

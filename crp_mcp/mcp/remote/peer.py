@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from crp_mcp.core.wire.answers import error_line
+from crp_mcp.core.wire.calls import unforged
 from crp_mcp.core.wire.frame import Frame, Malformed, parse_line
 from crp_mcp.core.wire.requests import same_id
 from crp_mcp.mcp.framing import LineReader, Message
@@ -71,7 +72,10 @@ class Peer:
     # -- messages ------------------------------------------------------------------------------------------------
 
     def deliver(self, message: Message) -> None:
-        """Hand a message to the core, and note what is ours to know."""
+        """Hand a message of the server's to the core, and note what is ours to know."""
+        self._hand_on(unforged(message))
+
+    def _hand_on(self, message: Message) -> None:
         if isinstance(message, Frame):
             message = self._noted(message)
         elif isinstance(message, list):
@@ -96,7 +100,7 @@ class Peer:
     def fail(self, request: Outgoing, fault: Fault) -> None:
         """Tell the core that a request gets no answer."""
         if request.id is not None and not request.settled:
-            self.deliver(parse_line(error_line(request.id, fault.failure(self.name))))
+            self._hand_on(parse_line(error_line(request.id, fault.failure(self.name))))
 
     def lines(self) -> LineReader:
         return LineReader(self._spool)
