@@ -6,6 +6,7 @@ import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 
 from tests.http.support import (
@@ -14,6 +15,7 @@ from tests.http.support import (
     MODERN_META,
     Events,
     Front,
+    config,
     eventually,
     fixture,
     headers_of,
@@ -201,6 +203,24 @@ def test_conversations_have_servers_of_their_own(front: Front) -> None:
 
     assert pid("one") == pid("one")
     assert len({pid("one"), pid("two"), pid(None)}) == 3
+
+
+def test_servers_that_make_room_for_others_leave_no_request_waiting(tmp_path) -> None:
+    """Where conversations are more than may run, each request is answered or refused, and none hangs."""
+    path = config(tmp_path, {"fixture": fixture()}, {"limits": {"tenant_sessions": 1}})
+    with Front(tmp_path / "store", "--no-tools", "--config", path) as front:
+
+        def call(number: int) -> int:
+            meta = {"dev.crp/conversation": f"c{number % 3}"}
+            message, headers = modern_request("tools/call", {"name": "echo", "arguments": {"text": "x"}}, meta=meta)
+            request = {"content": json.dumps(message), "headers": headers_of(headers)}
+            with httpx2.Client(base_url=front.base) as client, client.stream("POST", "/mcp", **request) as answer:
+                # A request that hangs gets events that say nothing.
+                assert answer.headers["content-type"] == "application/json", f"request {number} hangs"
+                return answer.status_code
+
+        with ThreadPoolExecutor(6) as threads:
+            assert set(threads.map(call, range(60))) <= {200, 429}
 
 
 HEADED = """

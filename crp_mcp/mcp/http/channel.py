@@ -6,7 +6,8 @@ Clients' ids and progress tokens may be anything, also all the same; the hub see
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from crp_mcp.core.wire.answers import INVALID_REQUEST, Failure, error_line, notification_line
@@ -29,6 +30,7 @@ LOGS = "notifications/message"
 LOG_LEVEL = b'"io.modelcontextprotocol/logLevel"'
 CANCELLED = -32800
 """Tells a client that a request of its own is over because it was cancelled: its stream must not stay open."""
+_GIVEN_UP = Failure(INVALID_REQUEST, "The request was given up: the connection to the servers is being closed.")
 
 
 class Exchange(NamedTuple):
@@ -56,6 +58,9 @@ class Channel:
         self.listing: asyncio.Task[None] | None = None
         """The tools are or were asked for, for our own sake."""
         self.streams: dict[str, Stream] = {}
+        self._users = 0
+        """Requests at hand whose servers must not be ended, whether they are asked already or not."""
+        self._over = False
         self._full: set[Stream] = set()
         """Responses whose clients read too slowly."""
         self._lease = lease
@@ -63,7 +68,16 @@ class Channel:
 
     @property
     def busy(self) -> bool:
-        return bool(self._exchanges)
+        return bool(self._exchanges or self._users)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Its servers are wanted for something that has not been asked yet."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
 
     def exchanges(self) -> list[Exchange]:
         return list(self._exchanges.values())
@@ -84,6 +98,9 @@ class Channel:
         exchange = Exchange(
             number, frame.id, raw_token, frame.method or "", self.new_stream(f"r{number}"), _wants_logs(frame)
         )
+        if self._over:
+            exchange.stream.put((error_line(frame.id, _GIVEN_UP),), last=True)
+            return exchange
         self._exchanges[number] = exchange
         message = parse_line(source)
         self.hub.from_host(message)
@@ -200,13 +217,13 @@ class Channel:
 
     async def stop(self) -> None:
         """End the servers; whoever still waits is told."""
+        self._over = True
         try:
             await self.hub.stop()
         finally:
             self._lease.release()
         for exchange in list(self._exchanges.values()):
-            text = "The request was given up: the connection to the servers is being closed."
-            exchange.stream.put((error_line(exchange.ident, Failure(INVALID_REQUEST, text)),), last=True)
+            exchange.stream.put((error_line(exchange.ident, _GIVEN_UP),), last=True)
         self._exchanges.clear()
 
 

@@ -62,9 +62,10 @@ class Modern:
             return
         _refuse(envelope_fault(frame, request.raw_headers), frame)
         channel = self._channel(request, principal, frame)
-        if frame.method == "tools/call":
-            await self._check_params(request, channel, frame)
-        await self._serve(request, channel, frame)
+        with channel.used():
+            if frame.method == "tools/call":
+                await self._check_params(request, channel, frame)
+            await self._serve(request, channel, frame)
 
     def _notified(self, request: Request) -> None:
         """Notifications mean nothing here: a request is cancelled by closing its response, by nobody else."""
