@@ -16,7 +16,7 @@ from crp_mcp.mcp.front import core_of
 from crp_mcp.mcp.http.answers import Answers
 from crp_mcp.mcp.http.app import PATH, App
 from crp_mcp.mcp.http.auth import Anyone, Authenticator, Tokens, read_tokens
-from crp_mcp.mcp.http.guard import Names, is_loopback, is_safe
+from crp_mcp.mcp.http.guard import Names, is_loopback, is_safe, own_names
 from crp_mcp.mcp.http.server import bind, run_server
 from crp_mcp.mcp.http.site import Site
 from crp_mcp.mcp.reaper import Reaper
@@ -82,7 +82,7 @@ async def _serve(
     app = App(
         site,
         authenticator,
-        Names(config.hosts, config.origins, is_loopback(host)),
+        Names(config.hosts, config.origins, own_names(host)),
         Answers(owns_uri if tools else lambda uri: False),
         open_to_all=not config.authenticates,
         metadata=getattr(authenticator, "metadata", None),

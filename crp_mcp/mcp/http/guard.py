@@ -5,23 +5,25 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Names(NamedTuple):
-    """`hosts`, `origins`: those configured; `NAME:*` stands for any port. `own`: names of loopback count."""
+    """`hosts`, `origins`: those configured; `NAME:*` stands for any port. `own`: names of this machine that count too,
+    none where others can reach us.
+    """
 
     hosts: Sequence[str]
     origins: Sequence[str]
-    own: bool
+    own: Sequence[str] = ()
 
     def host(self, value: str | None) -> bool:
         """Whether this `Host` is one of ours. Where none is configured and we are not on loopback, any is."""
         if value is None:
             return False
-        if self.own and _name(value) in LOOPBACK:
+        if _name(value) in self.own:
             return True
         if not self.own and not self.hosts:
             return True
@@ -31,9 +33,9 @@ class Names(NamedTuple):
         """Whether a request may come from there. Programs that are no browser name no origin."""
         if value is None or any(_matches(value, one) for one in self.origins):
             return True
-        parts = urlsplit(value)
+        parts = _split(value)
         if self.own:
-            return parts.scheme in ("http", "https") and _name(parts.netloc) in LOOPBACK
+            return parts.scheme in ("http", "https") and _name(parts.netloc) in self.own
         return bool(parts.netloc) and parts.netloc.lower() == (host or "").lower()
 
 
@@ -50,6 +52,22 @@ def _matches(value: str, pattern: str) -> bool:
     return value == pattern
 
 
+def _split(url: str) -> SplitResult:
+    """Its parts; all are empty where it is no URL at all."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
+
+
+def own_names(host: str) -> tuple[str, ...]:
+    """What clients may call us when we listen at that address: none where others can reach it."""
+    if not is_loopback(host):
+        return ()
+    shown = f"[{host.lower()}]" if ":" in host else host.lower()
+    return tuple(dict.fromkeys((*LOOPBACK, shown)))
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach that address."""
     if host.lower() == "localhost":
@@ -62,5 +80,5 @@ def is_loopback(host: str) -> bool:
 
 def is_safe(url: str) -> bool:
     """Whether what comes from there cannot have been changed on the way."""
-    parts = urlsplit(url)
+    parts = _split(url)
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
