@@ -33,6 +33,10 @@ ANSWERS: Mapping[str, Any] = {
 }
 """What the server gets when it asks us; the same in every run."""
 QUIET = 0.02
+SILENT = 10.0
+"""After so many seconds without an answer to a ping a server has gone silent for good."""
+GONE = '{"method":"(gone)"}'
+"""Stands at the end of what was said by a server that has gone silent, or has ended."""
 SETTLED = 0.5
 LATE = 2.0
 """Seconds a message may come later through us than directly."""
@@ -99,9 +103,12 @@ class Peer:
         self._fences += 1
         ident = f"fence {self._fences}"
         self.send(_message(json.dumps(ident), "ping", params))
-        line = self._until(lambda message: message.get("id") == ident and "method" not in message, self._timeout)
+        wanted = lambda message: message.get("id") == ident and "method" not in message  # noqa: E731
+        line = self._until(wanted, min(self._timeout, SILENT))
         if line is not None:
             self._kept.remove(line)
+        else:
+            self.over = True
 
     def _until(self, wanted: Any, timeout: float) -> str | None:
         end = time.monotonic() + timeout
@@ -149,7 +156,7 @@ class Peer:
             if self._next(wait) is None:
                 break
         taken, self._kept = tuple(self._kept), []
-        return (*taken, '{"connection":"closed"}') if self.over else taken
+        return (*taken, GONE) if self.over else taken
 
     def close(self) -> Recording:
         """End the connection; how that went."""

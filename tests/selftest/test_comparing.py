@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from crp_mcp.selftest.compare import Probe, Recording, judge, judge_stderr
 from crp_mcp.selftest.expected import Ours
+from crp_mcp.selftest.peer import GONE
 from crp_mcp.selftest.report import as_json, as_text, summed
 from crp_mcp.selftest.tokens import NotJson, differences, parse, write
 
@@ -121,6 +122,14 @@ def test_broken_input_may_be_refused_but_not_forgotten() -> None:
     probe, error = Probe("bad JSON", {}, unreadable=True), Recording(('{"id":null,"error":{"code":-32700}}',))
     assert judge("handshake", probe, Recording(()), Recording(()), error, OURS).same
     assert not judge("handshake", probe, error, error, Recording(()), OURS).same
+
+
+def test_a_server_that_falls_silent_must_not_be_ours() -> None:
+    """Where it goes silent by itself and is there through us, that is a mend; the other way round it is a difference."""
+    probe, gone = Probe("x", {"1": "x"}), Recording((GONE,))
+    error = Recording((answer(error={"code": -32000}),))
+    assert judge("handshake", probe, gone, gone, error, OURS).same
+    assert not judge("handshake", probe, error, error, gone, OURS).same
 
 
 def test_stderr_must_come_through() -> None:

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.real
 
 SERVERS = {
     "git": ["--call", 'git_status={{"repo_path":"{folder}"}}'],
-    "git-legacy": [],
     "time": [],
     "sqlite": ["--call", 'read_query={{"query":"select 1 as a"}}'],
     "fetch": [],
@@ -33,7 +32,6 @@ SERVERS = {
 }
 ARGUMENTS = {
     "git": ["-r", "{folder}"],
-    "git-legacy": ["-r", "{folder}"],
     "sqlite": ["--db-path", "{folder}/data base.db"],
     "filesystem": ["{folder}"],
 }
