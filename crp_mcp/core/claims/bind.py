@@ -59,12 +59,20 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
                 cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
                 beside = {chunk.at + 1} if _unit_word(scene, chunk) else set()
                 out.append((cond, frozenset({chunk.at} | beside), 0.1))
-    if not out and qty.compare in ("gt", "ge", "lt", "le") and not qty.unit and _ends(following):
+    labelled = qty.compare == "eq" and _labelled(scene, chunk)
+    if not out and (labelled or qty.compare in ("gt", "ge", "lt", "le")) and not qty.unit and _ends(following):
         measures = [c for c in scene.table.columns if c.is_measure]
         if len(measures) == 1 and scene.table.kind == "rows":
             cond = Cond(_rows(measures[0], qty), number_sql(measures[0], qty), measures[0], (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at,)), 0.25))
     return out[:6]
+
+
+def _labelled(scene: Scene, number: Chunk) -> bool:
+    """Whether a number stands after the name of one row and a colon (`Anna: 12`)."""
+    if number.at < 2 or scene.chunks[number.at - 1].low not in (":", "="):
+        return False
+    return any(m.last == number.at - 2 and all(len(o.rows) == 1 for o in m.options) for m in scene.mentions)
 
 
 def _ends(following: Chunk | None) -> bool:

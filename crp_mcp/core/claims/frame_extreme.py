@@ -138,13 +138,19 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
                 continue
+            if holds and filters and _is_one_name(scene, (*subject, *filters)):
+                overall, best_of_all = extreme_rows(column, scene.body, way)
+                whole = (
+                    best_of_all is not None and _holder_check(scene, scene.mentions, overall, column, best_of_all)[0]
+                )
+                holds = True if whole else None
             order = "DESC" if way == "max" else "ASC"
             sql = f"SELECT * FROM {{table}}{selection.where} ORDER BY {quote(column.name)} {order} LIMIT 1"
             found = f"{_names(scene, held)} ({show(best)})"
             spent = selection.used | used | named | {op.at} | nots
             yield Reading(
                 "extreme",
-                holds != negated,
+                None if holds is None else holds != negated,
                 spent,
                 sql,
                 found,
@@ -152,6 +158,14 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
                 Distortion.ENTITY_SUBSTITUTED,
                 cost + doubt + selection.cost + extra_cost,
             )
+
+
+def _is_one_name(scene: Scene, mentions: Sequence[Mention]) -> bool:
+    """Whether two names stand as one (`March in the North`): both together, or one within the other."""
+    first, last = min(mentions, key=lambda m: m.first), max(mentions, key=lambda m: m.first)
+    between = [c.low for c in scene.chunks[first.last + 1 : last.first]]
+    named = [m for m in mentions if any(c.when for c in scene.chunks[m.first : m.last + 1])]
+    return len(mentions) == 2 and between in (["in", "the"], ["in"]) and first.first <= 1 and last not in named
 
 
 def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...], float]]:

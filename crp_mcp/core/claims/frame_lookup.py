@@ -169,8 +169,17 @@ def _anchored(scene: Scene, conds: tuple[Cond, ...]) -> bool:
         if cond.column.position < 0:
             return True
         if cond.column is scene.table.key_column or cond.column.distinct >= 0.95 * scene.table.rows:
-            return all(len(rows) == 1 for rows in cond.members or (cond.rows,))
-    return False
+            return all(len(rows) == 1 for rows in cond.members or (cond.rows,)) or _meets_in_one(scene, conds)
+    return _meets_in_one(scene, conds)
+
+
+def _meets_in_one(scene: Scene, conds: tuple[Cond, ...]) -> bool:
+    """Whether whole names of two columns meet in one row, which one named measure is stated of."""
+    measured = [c for c in conds if c.column.is_measure]
+    naming = [c for c in conds if c not in measured and len(c.members) == 1 and " = " in c.sql]
+    if len(measured) != 1 or len(naming) < 2 or len(naming) + 1 != len(conds):
+        return False
+    return len(scene.body.intersection(*(c.rows for c in naming))) == 1 and _is_named(scene, measured[0])
 
 
 def _named(scene: Scene, conds: tuple[Cond, ...]) -> set[int]:

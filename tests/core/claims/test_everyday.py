@@ -57,6 +57,11 @@ RESULTS = {
         ("config", "Trace mode is disabled.", YES),
         ("config", "Trace mode is enabled.", NO),
         ("config", "Cache mode is enabled.", YES),
+        ("harvest", "Hill's income in May was 310.", NO),
+        ("harvest", "Hill's income in May was 200.50.", YES),
+        ("harvest", "June in the Hill had the highest income.", OPEN),
+        ("crew", "Rosa: 3,300", YES),
+        ("crew", "Rosa: 3,900", NO),
         ("log", "There were no errors in the log.", NO),
     ],
 )
