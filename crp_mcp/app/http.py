@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crp_mcp.config.http import HttpConfig
 from crp_mcp.errors import ConfigError
@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
+class Entry(NamedTuple):
+    """Who comes in, and up to which label a tenant sees."""
+
+    authenticator: Authenticator
+    clearance: Callable[[str], str | None]
+
+
 def serve_http(
     address: str,
     specs: Sequence[ServerSpec],
@@ -45,6 +52,8 @@ def serve_http(
     """Serve MCP over HTTP until a signal comes; the exit code of the process. Raises ConfigError."""
     host, port = split_address(address)
     check(host, address, specs, config)
+    # Before anybody is told that we listen: all that the configuration names is read here.
+    entry = Entry(authenticator_of(config), clearances_of(config))
     listener = bind(host, port)
     name, number = listener.getsockname()[:2]
     shown = f"[{name}]" if ":" in name else name
@@ -55,12 +64,13 @@ def serve_http(
             "plain_http",
             reason="tokens and results can be read on the way: put TLS before it (docs/http.md)",
         )
-    return asyncio.run(_serve(host, listener, specs, settings, config, in_place=in_place, tools=tools))
+    return asyncio.run(_serve(host, listener, entry, specs, settings, config, in_place=in_place, tools=tools))
 
 
 async def _serve(
     host: str,
     listener: socket.socket,
+    entry: Entry,
     specs: Sequence[ServerSpec],
     settings: Settings,
     config: HttpConfig,
@@ -71,21 +81,20 @@ async def _serve(
     limits, reaper = config.limits, Reaper()
     settings = replace(settings, host_key="")
     tenants = Tenants(
-        settings, tools=tools, most=limits.tenants, alone=not config.authenticates, clearances=clearances_of(config)
+        settings, tools=tools, most=limits.tenants, alone=not config.authenticates, clearances=entry.clearance
     )
 
     def core(relay: RelayPort) -> Proxy:
         return core_of(specs, relay, in_place)
 
     site = Site(specs, core, tenants, reaper, limits, time.monotonic)
-    authenticator = authenticator_of(config)
     app = App(
         site,
-        authenticator,
+        entry.authenticator,
         Names(config.hosts, config.origins, own_names(host)),
         Answers(owns_uri if tools else lambda uri: False),
         open_to_all=not config.authenticates,
-        metadata=getattr(authenticator, "metadata", None),
+        metadata=getattr(entry.authenticator, "metadata", None),
     )
     try:
         return await run_server(app, listener, limits)

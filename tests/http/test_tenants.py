@@ -208,6 +208,7 @@ def refusal(*arguments: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+    assert '"listening"' not in done.stderr, "said that it listens, and did not"
     return done.stderr
 
 
