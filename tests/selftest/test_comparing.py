@@ -125,7 +125,7 @@ def test_broken_input_may_be_refused_but_not_forgotten() -> None:
 
 
 def test_a_server_that_falls_silent_must_not_be_ours() -> None:
-    """Where it goes silent by itself and is there through us, that is a mend; the other way round it is a difference."""
+    """Silent by itself and there through us is a mend; the other way round is a difference."""
     probe, gone = Probe("x", {"1": "x"}), Recording((GONE,))
     error = Recording((answer(error={"code": -32000}),))
     assert judge("handshake", probe, gone, gone, error, OURS).same
