@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,9 @@ def _text(name: str) -> str:
 
 
 def _evidence(name: str) -> Evidence:
-    """A file as evidence. Raises ConfigError that names it."""
+    """A file as evidence, which a sentence may call by the file's name. Raises ConfigError that names it."""
     try:
-        return _load(name)
+        return replace(_load(name), names=(Path(name).stem,))
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read ({error.strerror})") from None
 

@@ -185,3 +185,13 @@ def test_a_hook_says_by_what_a_claim_is_contradicted(folder: Path) -> None:
         "crp-mcp: claims of this answer: not what was said in this conversation: 1; not what the tools returned: 1"
     )
     assert len(lines) == 2
+
+
+def test_a_sentence_may_call_a_file_by_its_name(folder: Path) -> None:
+    """Of many files the one whose name the sentence has is what it is held against."""
+    for name in "abcdefg":
+        (folder / f"{name}.json").write_text('[{"x": 1}]')
+    (folder / "boats.json").write_text('[{"hull": "A"}, {"hull": "B"}]')
+    files = [*(f"{name}.json" for name in "abcdefg"), "boats.json", "a.json"]
+    done = crp(folder, "check", "--json", "--against", *files, given="There are 2 boats.")
+    assert [json.loads(line)["verdict"] for line in done.stdout.splitlines()] == ["supported"]
