@@ -91,9 +91,10 @@ def latencies(commands: Commands, rounds: int) -> dict[str, dict[str, str]]:
     """Candidate → size → median milliseconds of a call, all candidates in turn."""
     running = {name: Running(command) for name, command in commands.items()}
     table: dict[str, dict[str, str]] = {name: {} for name in commands}
-    for label, arguments, times in (("tiny", None, rounds * 10), ("1 MB", 1_000_000, rounds), ("16 MB", 16_000_000, 2)):
+    plan = (("tiny", None, rounds * 20, 20), ("1 MB", 1_000_000, rounds, 1), ("16 MB", 16_000_000, 2, 1))
+    for label, arguments, times, warm in plan:
         taken: dict[str, list[float]] = {name: [] for name in running}
-        for turn in range(times + 1):
+        for turn in range(times + warm):
             for name, one in list(running.items()):
                 start = time.perf_counter()
                 try:
@@ -102,7 +103,7 @@ def latencies(commands: Commands, rounds: int) -> dict[str, dict[str, str]]:
                     table[name][label] = str(problem)
                     running.pop(name).close()
                     continue
-                if turn:
+                if turn >= warm:
                     taken[name].append((time.perf_counter() - start) * 1000)
         for name in running:
             table[name][label] = f"{statistics.median(taken[name]):,.1f}"
