@@ -19,6 +19,11 @@ _ABBREVIATION = re.compile(
     r"\b[A-Z])\.$",
     re.IGNORECASE,
 )
+_SUFFIX = re.compile(r"\b(?:etc|inc|ltd|co|corp|jr|sr)\.$", re.IGNORECASE)
+_STARTS = re.compile(
+    r"(?:The|It|Its|There|This|That|These|Those|They|He|She|We|I|All|Both|None|No|In|On|At|For|Only|And|But)\b"
+)
+"""Words with which a sentence starts, also after a name that ends in an abbreviation."""
 LONGEST_ABBREVIATION = 12
 _END = re.compile(
     r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z0-9#*_`$€£]|\w+ed\b|and\b|it\b|i\b|we\b|"
@@ -122,7 +127,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     begin = 0
     for match in _END.finditer(text):
         last = text[max(begin, match.start() - LONGEST_ABBREVIATION) : match.start()]
-        if _ABBREVIATION.search(last) and "\n\n" not in match.group():
+        opens = _SUFFIX.search(last) and _STARTS.match(text, match.end())
+        if _ABBREVIATION.search(last) and not opens and "\n\n" not in match.group():
             continue
         if (
             "\n" in match.group()

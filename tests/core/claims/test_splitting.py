@@ -82,3 +82,12 @@ def test_clauses_are_cut_coarsest_first() -> None:
     """`while` cuts before `and` does."""
     ways = clauses("A has 5 rows and the rest is new, while B has 6 rows")
     assert ways[0] == ["A has 5 rows and the rest is new", "B has 6 rows"]
+
+
+def test_a_name_that_ends_in_an_abbreviation_may_end_a_sentence() -> None:
+    """What starts like a sentence after `Ltd.` is one; a name goes on."""
+    assert [c.text for c in claims_of("It was sold to Birch Ltd. The price was 5.")] == [
+        "It was sold to Birch Ltd.",
+        "The price was 5.",
+    ]
+    assert len(claims_of("Birch Ltd. Norway has 5 shops.")) == 1
