@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,18 @@ def test_receipts_are_given_to_their_tenant_alone(shared_front: Front) -> None:
     assert (theirs.status_code, theirs.text) == (never.status_code, never.text) == (404, never.text)
     assert shared_front.client.get("/receipts/../store", headers=A).status_code == 404
     assert shared_front.client.get("/receipts/sha256:xyz", headers=A).status_code == 400
+
+
+def test_a_store_that_cannot_be_read_says_nothing_of_a_receipt(tmp_path: Path) -> None:
+    """503, and not that the receipt is no longer valid."""
+    path = config(tmp_path, {"fixture": fixture()}, two_tenants())
+    with Front(tmp_path / "store", "--config", path) as front:
+        digest = rows(front, A)[0]["_meta"]["dev.crp/headers"]["Agent-Memory-Lineage-Receipt"]
+        (database,) = (tmp_path / "store").glob("tenants/a-*/*.db")
+        with closing(sqlite3.connect(database)) as broken, broken:
+            broken.execute("ALTER TABLE receipt RENAME TO elsewhere")
+        answer = front.client.get(f"/receipts/{digest}", headers=A)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5"), answer.text
 
 
 def test_headers_of_an_answer_are_response_headers(shared_front: Front) -> None:

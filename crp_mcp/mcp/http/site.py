@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from crp_mcp.core.nameless import nameless
 from crp_mcp.core.wire.frame import Piece
-from crp_mcp.errors import CaptureFailed, CrpError, NotFound, Refused
+from crp_mcp.errors import CrpError, NotFound, Refused
 from crp_mcp.log import log
 from crp_mcp.mcp.hub import Hub
 from crp_mcp.mcp.shared import SharedServers
 from crp_mcp.mcp.spec import PassThrough, RemoteSpec
 from crp_mcp.mcp.upstream import Means
+from crp_mcp.proof.reasons import Reason
 
 from .metrics import Metrics
 from .request import Refusal
@@ -32,6 +33,7 @@ LINGER_SECONDS = 60.0
 """How long shared servers are kept for who comes next."""
 Whose = tuple[str, tuple[tuple[str, str], ...]]
 """A tenant, and the credentials handed on to servers."""
+_REASONS = frozenset(reason.value for reason in Reason)
 
 
 class Principal(NamedTuple):
@@ -179,10 +181,11 @@ class Site:
             found = await relay.read_resource(f"receipt://{digest}", {}, False)
         except NotFound:
             raise Refusal(404, "There is no such receipt here.") from None
-        except CaptureFailed:
-            raise Refusal(503, "The store cannot be asked at present.", headers={"retry-after": "5"}) from None
         except CrpError as error:
-            raise Refusal(410, f"The receipt is not valid any more ({error.code}).") from None
+            if error.code in _REASONS:
+                raise Refusal(410, f"The receipt is not valid any more ({error.code}).") from None
+            log("error", "receipt_not_read", code=error.code)
+            raise Refusal(503, "The store cannot be asked at present.", headers={"retry-after": "5"}) from None
         return str(found["contents"][0]["text"]).encode()
 
     async def sweep(self) -> None:
