@@ -16,6 +16,7 @@ from crp_mcp.app.settings import Settings, load_settings
 from crp_mcp.core.model import Scope, Volatility
 from crp_mcp.errors import ConfigError
 from crp_mcp.proof.lattice import DEFAULT_LATTICE
+from crp_mcp.relay.context.history import BATCH
 from crp_mcp.relay.labels import Clearances
 from tests.relay.support import Bench, Clock, order_rows, text_result, texts
 
@@ -319,3 +320,13 @@ def test_a_sentence_names_few_of_many(tmp_path: Path) -> None:
         small = at.tool("request_context", query="for all", max_tokens=60)
         assert small["structuredContent"]["total_tokens"] <= 60
         assert "withheld" in small["structuredContent"]["said"][0]
+
+
+def test_history_goes_on_past_any_number_of_withheld_results(tmp_path: Path) -> None:
+    """However many of them are newer than what may be seen."""
+    with cleared(tmp_path, ("*", "INTERNAL")) as at:
+        seen = at.capture(text_result("for all")).entry.scratch_id
+        for number in range(2 * BATCH + 5):
+            at.clock.at += 1
+            at.capture(labelled(f"{SECRET} {number}", "CONFIDENTIAL"))
+        assert seen in json.dumps(at.tool("query_history", kind="tool_call"))

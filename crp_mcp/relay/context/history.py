@@ -63,6 +63,8 @@ class Item:
     key: int
     text: str
     ids: tuple[str, ...] = ()
+    left_out: bool = False
+    """It only marks how far was looked: it is withheld, or superseded and not asked for."""
 
     @property
     def place(self) -> tuple[float, str, int]:
@@ -167,7 +169,7 @@ class Historian:
             fresh = [item for item in batch if after is None or _past(item.place, after, ask.newest_first)]
             if not fresh:
                 return
-            yield from fresh[:BATCH]
+            yield from (item for item in fresh[:BATCH] if not item.left_out)
             after = fresh[:BATCH][-1].place
 
     def _batch(self, scope: Scope, ask: Ask, kind: str, window: Window, hidden: dict[str, Entry]) -> list[Item]:
@@ -175,8 +177,12 @@ class Historian:
         if kind == "tool_call":
             found = self.store.ask(history.captured, scope, window, most, ask.tools)
             hidden |= {one.scratch_id: one for one in found if not self.reader.may_see(scope, one)}
-            shown = [one for one in found if one.scratch_id not in hidden and _current(one, ask)]
-            return [self._call(one, ask.depth) for one in shown]
+            return [
+                self._call(one, ask.depth)
+                if one.scratch_id not in hidden and _current(one, ask)
+                else Item(one.created_at, kind, _number(one), "", left_out=True)
+                for one in found
+            ]
         if kind == "assembly":
             return [_assembly(one) for one in self.store.ask(history.assemblies, scope, window, most)]
         if kind in ("turn", "decision"):
@@ -187,6 +193,7 @@ class Historian:
                     told.append(_turn(one, kind, ask.depth))
                 else:
                     hidden |= origins.withheld_of(one)
+                    told.append(replace(_turn(one, kind, ask.depth), left_out=True))
             return told
         events = self.store.ask(history.events, scope, EVENTS[kind], window, most)
         return [_event(one, kind) for one in events]
@@ -199,7 +206,11 @@ class Historian:
         said.append(("used in turns", [str(turn) for turn in shown.referenced_by]))
         said.append(("superseded by", [shown.superseded_by] if shown.superseded_by else []))
         text = render(stored.entry_node(shown, summary, "", said), min(depth, 4))
-        return Item(entry.created_at, "tool_call", int(entry.scratch_id.rpartition("_")[2]), text, (entry.scratch_id,))
+        return Item(entry.created_at, "tool_call", _number(entry), text, (entry.scratch_id,))
+
+
+def _number(entry: Entry) -> int:
+    return int(entry.scratch_id.rpartition("_")[2])
 
 
 def _assembly(one: history.Assembly) -> Item:
