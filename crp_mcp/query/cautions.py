@@ -37,6 +37,10 @@ _AFTER_CONDITION = frozenset(
 )
 
 
+MOST_PLACES = 300
+"""Places of names that are looked at: each may cost a look at the whole query."""
+
+
 @dataclass(slots=True)
 class Uses:
     """Columns (folded names) a query uses as something, under whatever names it gives them."""
@@ -59,9 +63,10 @@ def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
     for name, held in other_names(tokens, columns).items():
         if held and (nested or name not in columns):
             stands_for[name] = stands_for.get(name, set()) | held
+    seen: set[tuple[str, ...]] = set()
     for at, token in enumerate(tokens):
         held = stands_for.get(fold(token.name), set()) if token.name else set()
-        if not held:
+        if not held or _is_seen(tokens, at, seen):
             continue
         ordered = _is_in_order(tokens, at)
         if ordered or _is_reckoned(tokens, at):
@@ -73,6 +78,15 @@ def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
         if _is_truth(tokens, at):
             uses.truths |= held
     return uses
+
+
+def _is_seen(tokens: Sequence[Token], at: int, seen: set[tuple[str, ...]]) -> bool:
+    """Whether a name stood among the same words before; of a query that has no end, the rest counts as seen."""
+    near = tuple("0" if one.kind == "number" else one.low for one in tokens[max(0, at - 3) : at + 4])
+    if near in seen or len(seen) >= MOST_PLACES:
+        return True
+    seen.add(near)
+    return False
 
 
 def _operand(tokens: Sequence[Token], at: int) -> tuple[int, int]:
