@@ -232,8 +232,9 @@ class Program:
             ended = f"not within {self.GRACE:g} s of the end of its input"
             self._process.kill()
             self._process.wait()
-        self._reader.join(self.GRACE)
-        self._process.stdout.close()
+        self._reader.join(self.GRACE if ended.startswith("by") else 1)
+        if not self._reader.is_alive():  # else a process it has left behind holds the pipe open
+            self._process.stdout.close()
         self._errors.seek(0)
         said = self._errors.read().decode("utf-8", "replace")
         self._errors.close()
