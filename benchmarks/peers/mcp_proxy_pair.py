@@ -11,7 +11,9 @@ program, *server = sys.argv[1:]
 with socket.socket() as probe:
     probe.bind(("127.0.0.1", 0))
     port = probe.getsockname()[1]
-there = subprocess.Popen([program, "--port", str(port), "--pass-environment", "--", *server], stdin=subprocess.DEVNULL)
+there = subprocess.Popen(
+    [program, "--port", str(port), "--pass-environment", "--", *server], stdin=subprocess.DEVNULL, stdout=2
+)
 try:
     while there.poll() is None:
         try:

@@ -32,7 +32,7 @@ def asked(running: Running, tool: str, method: str, mark: str) -> bool:
     return method in questions and mark in said
 
 
-def notified(running: Running, tool: str, method: str, **arguments: Any) -> bool:
+def notified(running: Running, tool: str, method: str, arguments: dict[str, Any] | None = None) -> bool:
     running.peer.take()
     running.call(tool, arguments)
     end = time.monotonic() + WAIT / 4
@@ -114,7 +114,9 @@ def children_gone(running: Running) -> bool:
 
 FEATURES: dict[str, Callable[[Running], bool]] = {
     "progress": progress,
-    "log messages": lambda r: notified(r, "notify", LOGGED, method=LOGGED, params={"level": "info", "data": "x"}),
+    "log messages": lambda r: notified(
+        r, "notify", LOGGED, {"method": LOGGED, "params": {"level": "info", "data": "x"}}
+    ),
     "list_changed": lambda r: notified(r, "grow", "notifications/tools/list_changed"),
     "elicitation": lambda r: asked(r, "elicit", "elicitation/create", "decline"),
     "sampling": lambda r: asked(r, "sample", "sampling/createMessage", "A fixed answer."),
