@@ -99,9 +99,11 @@ def _show(url: str, *, browser: bool) -> None:
     common.print_text(f"Open this address in a browser to log in:\n\n{url}\n")
     sys.stdout.flush()
     if browser:
+        import threading
         import webbrowser
 
-        webbrowser.open(url)
+        # Some browsers are waited for until they end, and the answer comes here meanwhile.
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 def _ends(at: float | None) -> str:

@@ -333,3 +333,23 @@ def test_secrets_are_seen_nowhere(tmp_path: Path) -> None:
         for secret in ("env-s3cret", "file-s3cret", login["access_token"], login["refresh_token"]):
             assert secret not in seen
             assert secret.encode() not in stored
+
+
+def test_a_browser_that_is_waited_for_holds_nothing_up(tmp_path: Path) -> None:
+    """A terminal's browser ends when its user has read the last page, which is ours."""
+    browser = tmp_path / "browser.py"
+    browser.write_text(
+        f"#!{sys.executable}\nimport sys, urllib.request as web\nprint(web.urlopen(sys.argv[1], timeout=30).status)\n"
+    )
+    browser.chmod(0o700)
+    with realm(tmp_path) as one:
+        said = subprocess.run(
+            command("login", "--url", one.url),
+            env=one.env(BROWSER=f"{browser} %s"),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert said.returncode == 0, said
+        assert "logged in" in said.stdout
