@@ -45,7 +45,11 @@ def report(*arguments: str, folder: Path) -> tuple[int, dict]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", SERVERS)
+AT_EVERY_RUN = ("git", "sqlite", "everything")
+OTHERS = pytest.mark.skipif(os.environ.get("CRP_EXHAUSTIVE") != "1", reason="takes minutes; CRP_EXHAUSTIVE=1 runs it")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in AT_EVERY_RUN else OTHERS) for name in SERVERS])
 def test_nothing_of_a_real_server_changes(
     name: str, real_server: Callable[..., list[str]], git_repository: Path
 ) -> None:

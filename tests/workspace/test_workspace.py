@@ -203,7 +203,7 @@ def test_the_reference_example_is_answered_from_a_package(tree: Path) -> None:
     assert (first.provenance.resource_uri, first.provenance.location) == ("src/app/auth.py", "lines 10-21")
     assert shown["uko-py:class/app.auth.Base"].detail_depth <= 4
     assert reply.context.total_tokens <= 7000
-    assert reply.applied["depth"] == "SIGNATURES = 4"
+    assert reply.applied["depth"] == "SIGNATURES = 4; what the focus names as deep as fits"
     assert reply.context.provenance_map[first.uko_node] == {
         "resource_uri": "src/app/auth.py",
         "location": "lines 10-21",
