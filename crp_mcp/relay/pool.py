@@ -28,6 +28,7 @@ MAX_QUICK_DEATHS = 3
 COOL_DOWN = 5.0
 EXIT_GRACE = 3.0
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+DIED = "the capture worker died; it is started again with the next call"
 
 
 class WorkerFailed(CaptureFailed):
@@ -104,7 +105,7 @@ class WorkerClient:
             running.kill()
             raise WorkerFailed(f"the capture worker did not answer within {timeout:g} s and was stopped") from None
         except ConnectionError as gone:
-            raise WorkerFailed("the capture worker died") from gone
+            raise WorkerFailed(DIED) from gone
         finally:
             running.pending.pop(number, None)
 
@@ -187,4 +188,4 @@ class WorkerClient:
             self._quick_deaths, self._blocked_until = 0, now + COOL_DOWN
         for future in running.pending.values():
             if not future.done():
-                future.set_exception(WorkerFailed("the capture worker died"))
+                future.set_exception(WorkerFailed(DIED))

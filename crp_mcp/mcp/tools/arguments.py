@@ -94,7 +94,7 @@ class Arguments:
                 near = difflib.get_close_matches(str(name), self._known, n=1)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 raise BadRequest(
-                    f"{self._tool}: unknown argument `{str(name)[:64]}`{hint} Known: {', '.join(self._known)}"
+                    f"{self._tool}: unknown argument `{str(name)[:64]}`{hint}; known: {', '.join(self._known)}"
                 )
 
     def _take(self, name: str) -> Any:
