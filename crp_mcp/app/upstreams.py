@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from crp_mcp.config.names import derived_name
 from crp_mcp.errors import ConfigError
@@ -65,6 +63,8 @@ def remote_in_place(
 
 def _address(url: str) -> str:
     """The host of a URL, which is its server's name where it has no other. Raises ConfigError."""
+    from urllib.parse import urlsplit  # most have no remote server
+
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -106,6 +106,8 @@ def from_config(server: ServerConfig, environment: Mapping[str, str]) -> ServerS
 
 
 def _remote(server: ServerConfig, environment: Mapping[str, str]) -> RemoteSpec:
+    import shlex
+
     oauth = server.oauth
     auth: OAuth | PassThrough | None = None
     if server.pass_through is not None:
