@@ -16,7 +16,6 @@ from crp_mcp.errors import BadRequest, Refused
 MAX_LENGTH = 4_096
 POLICY_KEY = "dev.crp/policy"
 """Member of a request's `_meta` that holds the policy it asks for."""
-POLICY_HEADER = "CRP-Safety-Policy"
 
 
 class Stale(StrEnum):

@@ -22,7 +22,6 @@ from .sql import quote
 from .tables import Source, lists_of
 
 PIECE = 1 << 20
-_TEXT_SOURCES = frozenset({"csv", "tsv", "delimited", "markdown", "psql", "records", "aligned", "ruled"})
 _JSON_SOURCES = ("json", "ndjson", "structured", "python")
 
 

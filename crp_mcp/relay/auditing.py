@@ -22,8 +22,6 @@ from .audit.receipts import Receipts
 from .audit.rest import Rest
 from .sealing import Sealer
 
-_OTHER_LINES = ("header", "record", "receipt", "tombstone", "seal")
-
 
 @dataclass(frozen=True, slots=True)
 class Audit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .tokens import Arr, Node, Obj, get, put, text_of, write
@@ -127,6 +127,3 @@ def mended_id(sent: str | None, direct: Node, through: Node) -> Cleared:
 def is_refusal(message: Node) -> bool:
     """An error that says the request itself cannot be read."""
     return get(message, "error", "code") in ("-32700", "-32600", "-32602")
-
-
-Clear = Callable[[Node, Node], Cleared]

@@ -262,7 +262,6 @@ def _between(first: When, last: When, start: int) -> When:
     return replace(first, compare="between", until=replace(last, start=0, end=0), start=start, end=last.end)
 
 
-_PERIODS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _CUMULATIVE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from .scan import members
 
-PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602

@@ -7,7 +7,6 @@ import binascii
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import orjson
 
@@ -271,7 +270,3 @@ def _read_cursor(text: str | None) -> tuple[float, str, int] | None:
 def lines_of(items: Sequence[Item]) -> list[str]:
     """Each item with its time in front."""
     return [f"{iso_time(item.at)} {item.text}" for item in items]
-
-
-def item_json(item: Item) -> dict[str, Any]:
-    return {"at": iso_time(item.at), "kind": item.kind, "text": item.text, "scratch_ids": list(item.ids)}
