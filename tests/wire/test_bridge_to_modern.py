@@ -104,6 +104,41 @@ def test_a_server_that_refuses_both_is_passed_on() -> None:
     assert play.host(tools) == [("s", tools)]
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_sent_behind_a_greeting_is_answered(known: bool) -> None:
+    """Before the server has refused it, and after: each request gets its own answer, whatever becomes of it."""
+    play = Playbook.in_place()
+    play.host(request(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=INFO))
+    early = [request(1, "tools/list"), request(2, "x/y")]
+    assert [play.host(one) for one in early] == [[("s", one)] for one in early]
+    ((_, probe),) = play.server("s", error(0, -32600 if known else -32601))
+    assert (probe["method"], probe["id"]) == ("server/discover", 3)
+    assert play.host(request(4, "x/z")) == []
+    assert play.host(note("notifications/initialized")) == []
+    assert play.server("s", error(1, -32602)) == [("host", error(1, -32602))]
+    late = play.server("s", discovered(probe["id"]) if known else error(probe["id"], -32601))
+    assert late[0][1].get("error", {}).get("code") == (None if known else -32601)
+    sent = next(message for to, message in late if to == "s" and message["method"] == "x/z")
+    assert ("_meta" in sent["params"]) is known
+    assert play.server("s", result(2, early=1)) == [("host", result(2, early=1))]
+    assert play.server("s", result(sent["id"], late=1)) == [("host", result(4, late=1))]
+
+
+def test_requests_that_went_before_a_bridge_can_be_cancelled_and_garbled() -> None:
+    """The server is told under the id it knows; an answer that cannot be read ends its own request."""
+    play = Playbook.in_place()
+    play.host(request(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=INFO))
+    for ident in (1, 2):
+        play.host(request(ident, "x/y"))
+    ((_, probe),) = play.server("s", error(0, -32601))
+    play.server("s", discovered(probe["id"]))
+    gone = note("notifications/cancelled", requestId=1)
+    assert play.host(gone) == [("s", gone)]
+    assert play.server("s", result(1)) == []
+    ((to, failed),) = play.server("s", b'{"id":2,"result":{]}')
+    assert (to, failed["id"], failed["error"]["code"]) == ("host", 2, -32000)
+
+
 def test_a_connection_that_is_spoilt_by_the_handshake_is_begun_anew() -> None:
     """Some servers serve one era on each connection: the first request decides."""
     play, probe = refused()

@@ -56,6 +56,7 @@ class Connecting:
         self._not_before = 0.0
         self._opened_at = 0.0
         self._greeting_due = False
+        self._holding = False
         self._probe: tuple[bytes, Done, float] | None = None
         self._told = 0
         """How many messages that need no answer were sent on this connection."""
@@ -92,6 +93,9 @@ class Connecting:
         self._told = self._told_before = 0
         if self._probe is not None:
             self._send_probe(now)
+        elif self._holding:
+            ((_, send), *self._waiting) = self._waiting
+            send(now)
         elif self.greeting is None:
             self._flush(now)
         else:
@@ -124,8 +128,13 @@ class Connecting:
         """Whether the server's era is being found out."""
         return self._probe is not None
 
+    def hold(self) -> None:
+        """Let nothing follow what was just sent, or is the first to be sent, until `admit`."""
+        self.ready, self._holding = False, True
+
     def admit(self, now: float) -> None:
         """Nothing has to come first any more: let everything through."""
+        self._holding = False
         if self.state == "open":
             self._flush(now)
 

@@ -79,22 +79,29 @@ class InPlace(Proxy):
             return
         # It may be one that has no handshake any more.
         self.bridge_to_modern(link)
-        done = lambda found, at: self._bridged(call, outcome, found, at)  # noqa: E731
-        self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
+        self._try_bridge(call, outcome, now)
+
+    def _try_bridge(self, call: Call, refusal: Outcome, now: float) -> None:
+        """Greet through the bridge. What the host has sent behind its greeting waits: the bridge may not stay."""
+        done = lambda found, at: self._bridged(call, refusal, found, at)  # noqa: E731
+        self.forward(call, self.link, done, now, whole=True, idle=PROBE_SECONDS)
+        if not call.over:
+            self.link.hold()
 
     def _bridged(self, call: Call, refusal: Outcome, outcome: Outcome, now: float) -> None:
         """What came of a second try, through a bridge. A server that wants it first in a connection gets a new one."""
         link = self.link
         if not isinstance(outcome, Frame) or "error" not in outcome.top or link.bridge is None:
             self._opened(call, outcome)
+            link.admit(now)
         elif outcome.part("code") == b"%d" % INVALID_REQUEST and not link.bridge.begun_anew:
             link.bridge.begun_anew = True
             link.reopen("is started again to be asked in the other protocol era", now)
-            done = lambda found, at: self._bridged(call, refusal, found, at)  # noqa: E731
-            self.forward(call, link, done, now, whole=True, idle=PROBE_SECONDS)
+            self._try_bridge(call, refusal, now)
         else:
             link.bridge = None
             self._opened(call, refusal)
+            link.admit(now)
 
     def _discover(self, call: Call, now: float) -> None:
         if self.link.rules.era == HANDSHAKE:

@@ -20,7 +20,7 @@ from .answers import (
 from .commands import Load, Log, ToServer
 from .connecting import Connecting
 from .frame import Edit, Frame, Piece, make
-from .requests import Done, Outcome, Pending
+from .requests import ENDLESS, Done, Outcome, Pending
 
 
 class Link(Connecting):
@@ -89,7 +89,9 @@ class Link(Connecting):
 
     def notify(self, frame: Frame, now: float) -> None:
         """Pass a host's notification on."""
-        if self.bridge is None:
+        if self._holding:
+            self._waiting.append((None, lambda at: self.notify(frame, at)))
+        elif self.bridge is None:
             self.tell(frame.forward())
         elif self.ready:
             self.bridge.tell(frame, now)
@@ -112,7 +114,7 @@ class Link(Connecting):
         """
         if not self.abandon(pending, now):
             return
-        if self.bridge is not None:
+        if self.bridge is not None and not self.bridge.went_before(pending.wire_id):
             self.bridge.cancel(pending.wire_id, now)
         elif frame is not None:
             span = frame.inner["requestId"]
@@ -131,10 +133,15 @@ class Link(Connecting):
                 del self._waiting[index]
                 self.requests.forget(pending)
                 return False
-        if self.bridge is not None:
+        if self.bridge is not None and not self.bridge.went_before(pending.wire_id):
             # The bridge expects late answers by ids of its own.
             self.requests.forget(pending)
         return True
+
+    def under_way(self) -> list[Pending]:
+        """What the server has been sent and has not answered, also where nobody waits for it any more."""
+        queued = {wire_id for wire_id, _ in self._waiting}
+        return [pending for pending in self.requests if pending.wire_id not in queued]
 
     def _expect(
         self, wire_id: bytes, method: str, done: Done, now: float, *, idle: float | None = None, **more: Any
@@ -162,11 +169,11 @@ class Link(Connecting):
     def unreadable(self, ids: Iterable[bytes], reason: str, now: float) -> bool:
         """An answer arrived that cannot be read. Fails the request it seems to answer; False where there is none."""
         text = f"The MCP server {self.name!r} sent an answer that cannot be read ({reason})."
-        if self.bridge is not None:
-            return self.bridge.unreadable(ids, text, now)
+        if self.bridge is not None and self.bridge.unreadable(ids, text, now):
+            return True
         for ident in ids:
             pending = self.requests.find(ident)
-            if pending is not None:
+            if pending is not None and (self.bridge is None or self.bridge.went_before(ident)):
                 self._settle(pending, Failure(CONNECTION_CLOSED, text), now)
                 return True
         return False
@@ -194,8 +201,7 @@ class Link(Connecting):
 
     def _fail_only_one(self, now: float) -> None:
         """An answer came that matches nothing. Where only one request can be meant, its answer is lost."""
-        queued = {wire_id for wire_id, _ in self._waiting}
-        meant = [pending for pending in self.requests.outstanding() if pending.wire_id not in queued]
+        meant = [pending for pending in self.under_way() if pending.method not in ENDLESS]
         if len(meant) == 1 and not meant[0].abandoned:
             text = (
                 f"The MCP server {self.name!r} sent an answer whose id is that of no request; "

@@ -119,7 +119,8 @@ class Proxy(Calling):
             return
         wanted = frame.part("requestId")
         call = self._calls.get(same_id(wanted)) if wanted else None
-        if call is None or wanted is None:
+        if call is None or wanted is None or call.frame.method == "initialize":
+            # A greeting cannot be taken back (the base protocol says so): what waits for it would wait for ever.
             return
         self.end(call)
         self._lending.dropped(call)

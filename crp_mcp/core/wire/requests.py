@@ -125,10 +125,6 @@ class Requests:
         """Whether a request with this id was, not long ago."""
         return same_id(ident) in self._over
 
-    def outstanding(self) -> list[Pending]:
-        """Those that an answer with an id of nobody's may be meant for: also those nobody waits for any more."""
-        return [pending for pending in self._by_id.values() if pending.method not in ENDLESS]
-
     def forget(self, pending: Pending) -> None:
         ident = same_id(pending.wire_id)
         self._by_id.pop(ident, None)

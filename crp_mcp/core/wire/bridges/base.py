@@ -58,6 +58,8 @@ class Bridge:
         self._asked: dict[bytes, tuple[Answered, Job | None]] = {}
         """By the server's id: who takes the answer, and the host's request that it is to."""
         self._over: dict[bytes, None] = {}
+        self._before = {same_id(pending.wire_id) for pending in link.under_way()}
+        """Requests the server had before there was a bridge: their answers are to the link's own ids."""
 
     # -- to the server -------------------------------------------------------------------------------------------
 
@@ -89,10 +91,17 @@ class Bridge:
         """The connection is gone, and with it whatever was asked on it."""
         self._asked.clear()
         self._over.clear()
+        self._before.clear()
+
+    def went_before(self, wire_id: bytes) -> bool:
+        """Whether the server has this request of the link's as the host wrote it."""
+        return same_id(wire_id) in self._before
 
     def claim(self, take: Answered, job: Job | None = None) -> bytes:
         """An id for a request to the server; `take` gets the answer."""
         self._counter += 1
+        while b"%d" % self._counter in self._before:
+            self._counter += 1
         ident = b"%d" % self._counter
         self._asked[ident] = (take, job)
         if job is not None:
@@ -135,7 +144,11 @@ class Bridge:
         ident = same_id(frame.id or b"null")
         asked = self._asked.get(ident)
         if asked is None:
-            if ident not in self._over:
+            if ident in self._before:
+                self.link.answered(frame, now)
+                if self.link.requests.find(ident) is None:
+                    self._before.discard(ident)
+            elif ident not in self._over:
                 self.link.mismatched(frame, now)
             return
         take, job = asked
