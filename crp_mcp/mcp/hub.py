@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from crp_mcp.core.wire.calls import unforged
 from crp_mcp.core.wire.commands import (
     Answered,
     CallOwn,
@@ -261,7 +262,10 @@ class Hub:
                 message = Renamed(message, command.frame.id)
         except OSError as error:
             message = Malformed(-32603, str(error), (command.frame.id or b"null",), True)
-        self._server_sent(command.server, message)
+        if command.server:
+            self._server_sent(command.server, unforged(message))
+        else:
+            self.from_host(message)
 
     async def stop(self) -> None:
         """End the servers, and let what is under way reach the host."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .host import Host, fixture, in_place, proxied
+from .host import MODERN_META, Host, fixture, in_place, proxied
 
 MIB = 1024 * 1024
 
@@ -50,6 +50,15 @@ def test_a_long_listing(tmp_path: Path) -> None:
         names = [tool["name"] for tool in host.request("tools/list")["result"]["tools"]]
         assert len(names[-3]) == 2 * MIB
         assert names[-2:] == ["scratch_get", "scratch_list"]
+
+
+def test_a_long_message_with_a_long_meta(tmp_path: Path) -> None:
+    """Where the message is too long for memory, it is still one of its era, and arrives whole."""
+    with Host(in_place(tmp_path)) as host:
+        meta = {**MODERN_META, "x.y/z": "m" * 20_000}
+        answer = host.call("echo", {"text": "t" * 2 * MIB}, meta)["result"]
+        assert len(answer["content"][0]["text"]) == 2 * MIB
+        assert answer["resultType"] == "complete"
 
 
 @pytest.mark.parametrize("order", ["id-first", "result-first"])

@@ -383,7 +383,11 @@ def test_questions_and_answers_that_are_not_in_memory() -> None:
     (load,) = play.shown(play.proxy.from_server("s", spooled(line), 0.0))
     assert isinstance(load, Load)
     state, questions = held(play.server("s", line))
-    back(play, 2, state, dict.fromkeys(questions, YES))
+    replies = {key: {"action": "accept", "content": {"who": "m" * 20_000}} for key in questions}
+    retry = request(2, "tools/call", name="t", _meta=ABLE, inputResponses=replies, requestState=state)
+    assert play.shown(play.proxy.from_host(spooled(json.dumps(retry).encode()), 0.0))[0].server == ""
+    ((_, replied),) = play.host(retry)
+    assert len(replied["result"]["content"]["who"]) == 20_000
     answer = spooled(b'{"jsonrpc":"2.0","id":%b,"result":{"content":[]}}' % json.dumps(ident).encode())
     (capture,) = play.proxy.from_server("s", answer, 0.0)
     assert isinstance(capture, Capture)

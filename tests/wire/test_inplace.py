@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from crp_mcp.core.wire.commands import CallOwn, CancelOwn, Capture, Close, Load, Log, Open
 from crp_mcp.core.wire.connecting import BACKOFF, LONGEST_HOLD, STEADY_SECONDS
 from crp_mcp.core.wire.frame import Cut, Frame, parse_line, spooled_frame
@@ -289,6 +293,19 @@ def test_a_long_listing_is_loaded_first() -> None:
     assert isinstance(load, Load)
     ((_, listed),) = play.server("s", line)
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["a", "mine"]
+
+
+@pytest.mark.parametrize("sender", ["", "s"])
+def test_a_long_message_is_loaded_where_what_decides_is_long_too(sender: str) -> None:
+    """Its `_meta` says which era it is of, and may hold what only we may write; an error's data as well."""
+    play = greeted(Playbook.in_place())
+    play.host(request(1, "tools/call", name="t"))
+    meta = {"dev.crp/x": 1, "y": "z" * 20_000}
+    for inner in ({"params": {"_meta": meta}, "method": "x/y"}, {"result": {"_meta": meta}}, {"error": {"code": 1}}):
+        line = json.dumps({"id": 1, **inner}).encode()
+        if ("method" in inner) == (sender == ""):
+            feed = play.proxy.from_host if sender == "" else lambda frame, now: play.proxy.from_server("s", frame, now)
+            assert [(type(one), one.server) for one in play.shown(feed(spooled(line), 0.0))] == [(Load, sender)]
 
 
 def test_odd_parameters_do_no_harm() -> None:

@@ -39,9 +39,10 @@ class Close(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Read a spooled answer into memory and hand it in again: the core must see all of it."""
+    """Read a spooled message into memory and hand it in again: the core must see all of it."""
 
     server: str
+    """Whose message it is; "" for the host's."""
     frame: Frame
 
 

@@ -20,6 +20,13 @@ SMALL = 16 * 1024
 """Members up to this many bytes are kept in memory even where the message itself is not."""
 
 
+DECIDING = frozenset(
+    {"_meta", "capabilities", "cursor", "inputResponses", "name", "notifications", "progressToken", "ref", "requestId"}
+    | {"requestState", "resultType", "task", "taskId", "uri"}
+)
+"""Members that say what becomes of a message: these must be in memory, however long they are."""
+
+
 class Cut(NamedTuple):
     """Bytes `start` to `end` of something held outside memory. What `source` is, only the driver knows."""
 
@@ -80,6 +87,13 @@ class Frame:
     @property
     def spooled(self) -> bool:
         return not isinstance(self._source, bytes)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the message must be read into memory before anything can be done with it."""
+        if not self.spooled:
+            return False
+        return "error" in self.top or any(self.part(name) is None for name in DECIDING & self.inner.keys())
 
     @property
     def inner(self) -> dict[str, Span]:

@@ -18,7 +18,7 @@ from .answers import (
 )
 from .calling import Calling
 from .calls import Call, clean_edits
-from .commands import CancelOwn, Command, Log, OwnSide, ServerRules, ToHost
+from .commands import CancelOwn, Command, Load, Log, OwnSide, ServerRules, ToHost
 from .eras import is_modern
 from .frame import Frame, Malformed
 from .link import Link
@@ -59,6 +59,8 @@ class Proxy(Calling):
         for one in message if isinstance(message, list) else (message,):
             if isinstance(one, Malformed):
                 self._unreadable_from_host(one, now)
+            elif one.is_partial:
+                self.emit(Load("", one))
             elif one.method is None:
                 if not self._lending.answered(one) and not self._roots.answered(one):
                     self._questions.answered(one, now)
@@ -153,6 +155,8 @@ class Proxy(Calling):
         for one in message if isinstance(message, list) else (message,):
             if isinstance(one, Malformed):
                 self._unreadable_from_server(link, one, now)
+            elif one.is_partial:
+                self.emit(Load(server, one))
             elif link.bridge is not None:
                 link.bridge.receive(one, now)
             else:

@@ -113,9 +113,6 @@ class Holding(Bridge):
             )
             self.fail(wire_id, Failure(INVALID_PARAMS, text), now)
             return
-        if "inputResponses" in frame.inner and frame.part("inputResponses") is None:
-            self.fail(wire_id, Failure(INVALID_PARAMS, "Invalid params: inputResponses are too long"), now)
-            return
         self._attach(ask, wire_id, envelope)
         given = object_members(frame.part("inputResponses"))
         for key in [key for key in ask.questions if given.get(key, b"")[:1] == b"{"]:
