@@ -134,6 +134,43 @@ def test_ours_are_listed_where_the_server_has_no_tools() -> None:
     assert play.host(request(4, "tools/list")) == [("host", result(4, tools=[{"name": "mine"}]))]
 
 
+@pytest.mark.parametrize("modern", [True, False])
+@pytest.mark.parametrize("many", [True, False])
+def test_what_we_have_told_of_is_there_in_a_server_that_knows_nothing_of_it(modern: bool, many: bool) -> None:
+    """Resources and completions are ours alone then: lists are empty, other names are not found, none is unknown."""
+    own = own_side(["mine"], ["scratch://{id}"])
+    play = Playbook.aggregate("s", own=own) if many else Playbook.in_place(own)
+    if modern:
+        ((_, probe),) = play.host(request(0, "server/discover", _meta=MODERN))
+        play.server("s", result(probe["id"], resultType="complete", supportedVersions=["2026-07-28"], capabilities={}))
+    else:
+        ((_, hello),) = play.host(request(0, "initialize", protocolVersion="2025-11-25", capabilities={}))
+        play.server("s", result(hello["id"], protocolVersion="2025-11-25", capabilities={}))
+        play.host(note("notifications/initialized"))
+
+    def asked(method: str, **params: object) -> dict:
+        said = play.host(request(1, method, **params, **({"_meta": MODERN} if modern else {})))
+        while said[0][0] == "s":
+            said = play.server("s", error(said[0][1]["id"], -32601))
+        return said[0][1]
+
+    assert asked("resources/list")["result"]["resources"] == []
+    assert len(asked("resources/templates/list")["result"]["resourceTemplates"]) == 1
+    assert asked("resources/read", uri="x://y")["error"]["code"] == (-32602 if modern else -32002)
+    completed = asked("completion/complete", ref={"type": "ref/prompt", "name": "p"})["result"]
+    assert (completed["completion"]["values"], completed.get("resultType")) == ([], "complete" if modern else None)
+    assert asked("prompts/list").get("result", {"prompts": []})["prompts"] == []
+
+
+def test_a_modern_host_that_never_asked_what_there_is() -> None:
+    """The list of resources that `server/discover` would have told of is there all the same."""
+    play = Playbook.in_place(own_side(["mine"], ["scratch://{id}"]))
+    ((_, probe),) = play.host(request(1, "resources/list", _meta=MODERN))
+    said = play.server("s", result(probe["id"], supportedVersions=["2026-07-28"], capabilities={}))
+    ((_, answer),) = play.server("s", error(said[0][1]["id"], -32601))
+    assert answer["result"]["resources"] == []
+
+
 def test_a_restart_repeats_the_handshake_before_anything_else() -> None:
     """What waits is sent once the server is ready again."""
     play = greeted(Playbook.in_place())

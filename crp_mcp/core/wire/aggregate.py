@@ -11,13 +11,13 @@ from .commands import Command, OwnSide, ServerRules, ToHost
 from .eras import REMOVED, SUBSCRIPTION_ID
 from .frame import Frame, text_of
 from .gather import Gather, Gathered
-from .inplace import completed_uri, list_result
 from .link import Link
 from .listening import Listening
 from .opening import caching, read_result
 from .proxy import Proxy
 from .reception import Reception
 from .requests import Outcome
+from .results import completed_uri, is_unknown_method, list_result, no_completion, no_resource
 from .scan import members
 
 _TRY_NEXT = (b"-32601", b"-32602", b"-32002")
@@ -171,7 +171,7 @@ class Aggregate(Proxy):
         if self.own.owns_uri(uri):
             self.serve(call, "resource", uri)
         else:
-            self._try(call, self._homes(uri), now)
+            self._try(call, self._homes(uri), now, otherwise=lambda: self.fail(call, no_resource(call, uri)))
 
     def _subscribe(self, call: Call, now: float) -> None:
         uri = text_of(call.frame.part("uri")) or ""
@@ -188,7 +188,7 @@ class Aggregate(Proxy):
             self.serve(call, "complete", uri)
         else:
             found = self.templates.find(uri)
-            self._try(call, [self.links[found[0]]] if found else self._offering("completions"), now)
+            self._try_completions(call, [self.links[found[0]]] if found else self._offering("completions"), now)
 
     def _complete_prompt(self, call: Call, now: float) -> None:
         ref = call.frame.part("ref") or b"{}"
@@ -196,16 +196,32 @@ class Aggregate(Proxy):
         name = text_of(ref[span[0] : span[1]]) if span else None
         found = self.prompts.find(name) if name is not None else None
         if found is None:
-            self._try(call, self._offering("completions"), now)
+            self._try_completions(call, self._offering("completions"), now)
             return
         edits = [(*call.frame.inner["ref"], with_member(ref, "name", dump(found[1])))] if found[1] != name else []
         self.pass_on(call, self.links[found[0]], now, edits=edits)
 
+    def _try_completions(self, call: Call, links: Iterable[Link], now: float) -> None:
+        self._try(call, links, now, otherwise=lambda: self.answer(call, no_completion(call)))
+
     # -- everything else -----------------------------------------------------------------------------------------
 
-    def _try(self, call: Call, links: Iterable[Link], now: float, codes: Sequence[bytes] = _TRY_NEXT) -> None:
-        """Ask one server after another until one has what is asked for."""
+    def _try(
+        self,
+        call: Call,
+        links: Iterable[Link],
+        now: float,
+        codes: Sequence[bytes] = _TRY_NEXT,
+        otherwise: Callable[[], None] | None = None,
+    ) -> None:
+        """Ask one server after another until one has what is asked for. `otherwise`: what to do where none knows such
+        requests, and we have told the host that there are such things."""
         left = list(links)
+        if not self.own.templates():
+            otherwise = None
+        if not left and otherwise is not None:
+            otherwise()
+            return
         if not left:
             self.fail(call, Failure(METHOD_NOT_FOUND, f"No server offers {call.frame.method}"))
             return
@@ -215,7 +231,9 @@ class Aggregate(Proxy):
             refused = isinstance(outcome, Failure) or (outcome.part("code") in codes and "error" in outcome.top)
             if refused and left and not call.over:
                 call.waits_for = ()
-                self._try(call, left, at, codes)
+                self._try(call, left, at, codes, otherwise)
+            elif otherwise is not None and is_unknown_method(outcome):
+                otherwise()
             else:
                 self.pass_back(call, outcome)
 

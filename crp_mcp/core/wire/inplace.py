@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .answers import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Failure, dump, with_member
+from .answers import INVALID_PARAMS, INVALID_REQUEST, Failure, dump, with_member
 from .calls import Call
 from .catalog import is_shown, read_tools
 from .commands import OwnSide, ServerRules
@@ -14,6 +14,7 @@ from .frame import Edit, Frame, text_of
 from .link import Link
 from .proxy import Proxy
 from .requests import Outcome
+from .results import completed_uri, is_unknown_method, list_result, no_completion, no_resource, set_members
 from .scan import items, members
 
 PROBE_SECONDS = 30.0
@@ -200,7 +201,7 @@ class InPlace(Proxy):
         if not self._offers("resources"):
             self._answer_list(call, member, ours)
         elif not ours or _cursor(call):
-            self.pass_on(call, self.link, now)
+            self._pass_or(call, lambda: self._answer_list(call, member, ()), now)
         else:
             done = lambda outcome, at: self._listed(call, outcome, member, ours)  # noqa: E731
             self.forward(call, self.link, done, now, whole=True)
@@ -216,8 +217,7 @@ class InPlace(Proxy):
 
     def _not_listed(self, call: Call, outcome: Outcome, member: str, ours: Sequence[Mapping[str, Any]]) -> None:
         """The server knows no such list. Ours is still there; any other error is the host's."""
-        code = outcome.part("code") if isinstance(outcome, Frame) else None
-        if ours and code == b"%d" % METHOD_NOT_FOUND:
+        if ours and is_unknown_method(outcome):
             self._answer_list(call, member, ours)
         else:
             self.pass_back(call, outcome)
@@ -230,14 +230,26 @@ class InPlace(Proxy):
         if self.own.owns_uri(uri):
             self.serve(call, "resource", uri)
         else:
-            self.pass_on(call, self.link, now)
+            self._pass_or(call, lambda: self.fail(call, no_resource(call, uri)), now)
 
     def _complete(self, call: Call, now: float) -> None:
         uri = completed_uri(call.frame)
         if uri is not None and self.own.owns_uri(uri):
             self.serve(call, "complete", uri)
         else:
-            self.pass_on(call, self.link, now)
+            self._pass_or(call, lambda: self.answer(call, no_completion(call)), now)
+
+    def _pass_or(self, call: Call, otherwise: Callable[[], None], now: float) -> None:
+        """Pass a request on. Where the server knows no such method and we have told the host that there is one, it
+        gets what a server without any such thing would say."""
+
+        def done(outcome: Outcome, at: float) -> None:
+            if self.own.templates() and is_unknown_method(outcome):
+                otherwise()
+            else:
+                self.pass_back(call, outcome)
+
+        self.forward(call, self.link, done, now)
 
 
 def _cursor(call: Call) -> bool:
@@ -248,34 +260,3 @@ def _array(outcome: Outcome, member: str) -> bytes | None:
     """A list result's array, if it is one."""
     raw = outcome.part(member) if isinstance(outcome, Frame) and "result" in outcome.top else None
     return raw if raw is not None and raw[:1] == b"[" else None
-
-
-def completed_uri(frame: Frame) -> str | None:
-    """The template that a completion is asked for; None where it is for a prompt."""
-    ref = frame.part("ref")
-    if ref is None or ref[:1] != b"{":
-        return None
-    span = members(ref).get("uri")
-    return text_of(ref[span[0] : span[1]]) if span else None
-
-
-def set_members(answer: Frame, changes: Mapping[str, bytes]) -> list[Edit]:
-    """The edits that set members of an answer's result."""
-    edits: list[Edit] = []
-    added = b""
-    for name, value in changes.items():
-        if name in answer.inner:
-            edits.append((*answer.inner[name], value))
-        else:
-            added += b"%b%b:%b" % (b"," if answer.inner or added else b"", dump(name), value)
-    if added:
-        end = answer.top["result"][1] - 1
-        edits.append((end, end, added))
-    return edits
-
-
-def list_result(member: str, raws: Sequence[bytes], modern: bool, caching: Mapping[str, Any] | None = None) -> bytes:
-    """A list result of ours, with what each era asks for. `caching`: how long a modern host may keep it."""
-    rest = {"resultType": "complete", **(caching or {"ttlMs": 0, "cacheScope": "private"})} if modern else {}
-    start = b"{%b:[%b]" % (dump(member), b",".join(raws))
-    return start + (b"," + dump(rest)[1:] if rest else b"}")
