@@ -2,8 +2,8 @@
 
     python verify_audit.py --key HEX [--key HEX ...] [--checkpoint FILE ...] export.ndjson
 
---key: a public key you have from the operator by another way than this file. --checkpoint: one kept from earlier, which
-shows a history that was cut since. Exit codes: VALID 0, BROKEN 1, PARTIAL 2, UNVERIFIED 3. Format: docs/proof.md.
+--key: a public key you have from the operator by another way than this file. --checkpoint: one from earlier: shows a
+cut history. Exit codes: VALID 0, BROKEN 1, PARTIAL 2, UNVERIFIED 3, wrong option or file 4. Format: docs/proof.md.
 """
 
 import argparse
@@ -114,6 +114,7 @@ def check(path, trusted, kept):
             refuse("no export, or a line in it of an unknown kind")
         hashed.update(before)
         before = text
+    header = header or refuse("the file is empty")
     keys = {sha(key): key for key in trusted or map(bytes.fromhex, header["keys"].values())}
     bodies = [one["body"] for one in read(path, "checkpoint")] + kept
     marks = {mark["seq"]: mark["hash"] for mark in [signed(body, keys, "crp-checkpoint") for body in bodies]}
@@ -135,12 +136,16 @@ def check(path, trusted, kept):
 
 
 parser = argparse.ArgumentParser()
+parser.exit = lambda status=0, message=None: sys.exit(sys.stderr.write(message) and 4 if message else status)
 parser.add_argument("--key", action="append", default=[], type=bytes.fromhex, metavar="HEX")
 parser.add_argument("--checkpoint", action="append", default=[], type=Path)
 parser.add_argument("file", type=Path)
 asked = parser.parse_args()
 try:
-    last, sealed, whole = check(asked.file, asked.key, [path.read_text().strip() for path in asked.checkpoint])
+    kept = [path.read_text().strip() or parser.error(f"{path}: holds no checkpoint") for path in asked.checkpoint]
+    last, sealed, whole = check(asked.file, asked.key, kept)
+except OSError as error:
+    parser.error(f"{error.filename}: cannot be read ({error.strerror})")
 except (ValueError, LookupError, TypeError, AttributeError, RecursionError, BadSignatureError) as error:
     problems.append(f"not a well-formed export, or not signed with a trusted key: {error}")
 if problems:

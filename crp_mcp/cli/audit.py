@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 EXIT = {"VALID": 0, "BROKEN": 1, "PARTIAL": 2, "UNVERIFIED": 3}
 """Exit codes of the verdicts, the same as examples/verify_audit.py has."""
+FAILED = 4
+"""Exit code where there is no verdict: a wrong option, no such file, store, key or conversation."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -50,12 +50,16 @@ def run(arguments: Sequence[str]) -> int:
     module = import_module(f"crp_mcp.cli.{name}")
     parser = Parser(prog=f"crp-mcp {name}", description=COMMANDS[name][:1].upper() + COMMANDS[name][1:])
     module.add(parser)
+    failed: int | None = getattr(module, "FAILED", None)  # for a command whose codes from 1 on are answers
     try:
         options = parser.parse_args(arguments[1:])
+    except SystemExit as end:
+        return int(end.code or 0) and (failed or USAGE)
+    try:
         return int(module.run(options))
     except CrpError as error:
         complain(str(error))
-        return 1
+        return failed or 1
     except BrokenPipeError:
         sys.stderr.close()
         return 0

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from crp_mcp.errors import NotFound
 from crp_mcp.keys import Keyring
 from crp_mcp.proof.chain import Head, Record, read_checkpoint
 from crp_mcp.proof.chain_verify import MAX_FAULTS, ChainVerdict, Fault, FaultKind, Verdict, verify_chain
@@ -61,7 +62,11 @@ class Auditor:
         """Hold one state of the store against its chain, its receipts and checkpoints (`kept`: from elsewhere).
 
         With `conversation` MACs, entries and payloads of that one alone: for who wants to show it. Without `payloads`
-        their bytes are not read. Memory does not grow with the store. Raises StoreError where SQLite cannot read it.
+        their bytes are not read. Memory does not grow with the store.
+
+        Raises:
+            StoreError: SQLite cannot read the store.
+            NotFound: the chain is whole and nothing in it, nor in the store, is of such a conversation.
         """
         findings = Findings()
         with survey(self.store.path, self.store.busy_seconds) as db:
@@ -84,12 +89,25 @@ class Auditor:
             Erasures(ledger, findings, keys, check).check()
             Rest(ledger, findings).check()
             held.check(conversation, bytes_too=payloads)
-        if conversation is not None and not ledger.seen:
-            findings.add(FaultKind.MISSING, f"no record of conversation {conversation!r} is here")
         verdict, note = _judge(walked, findings, entries, payloads)
+        if conversation is not None and not ledger.seen:
+            if not walked.faults:  # a record of it that was taken away would have left a gap
+                self._must_know(conversation)
+            note += f" No record is of {conversation!r}."
         faults = (*walked.faults, *findings.faults)[:MAX_FAULTS]
         total = len(walked.faults) + findings.total
         return Audit(verdict, walked, faults, total, receipts.checked, entries.checked, held.read, note)
+
+    def _must_know(self, conversation: str) -> None:
+        """Raises NotFound, with the names nearest to it, for a conversation that the store does not have."""
+        there = {one.scope.conversation for one in self.store.conversations()}
+        if conversation in there:
+            return
+        import difflib  # only on the way to an error
+
+        near = difflib.get_close_matches(conversation, sorted(there), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`crp-mcp audit verify` checks all of them"
+        raise NotFound(f"--conversation: there is no conversation {conversation!r} in this store; {hint}")
 
     def export(self) -> Iterator[bytes]:
         """The export, line by line; ends with a checkpoint over its head and a seal over all lines."""

@@ -107,8 +107,21 @@ def test_a_tail_cut_with_the_stores_own_head_is_found_by_a_checkpoint_kept_elsew
 
 
 def test_one_conversation_is_verified_by_its_own_key(store: Path) -> None:
-    """Its MACs are checked, the others' are not; one that never was here is said to be missing."""
+    """Its MACs are checked, the others' are not."""
     assert verdict(store, "--conversation", "conv_test", check=0)["macs_checked"] == 6
+
+
+def test_a_question_that_cannot_be_answered_is_no_verdict(store: Path, tmp_path: Path) -> None:
+    """Exit code 4: a conversation that never was, with what is near to it; a wrong option; files that are not there."""
+    typo = crp("audit", "verify", "--store", store, "--conversation", "conv_tset", check=4)
+    assert b"no conversation 'conv_tset' in this store; did you mean 'conv_test'?" in typo.stderr
+    for wrong in (("--nonsense",), ("--store", tmp_path / "none"), ("--checkpoint", tmp_path / "none")):
+        assert not crp("audit", "verify", "--store", store, *wrong, check=4).stdout
+
+
+def test_a_conversation_whose_records_were_taken_away_is_broken(store: Path) -> None:
+    """It is not mistaken for one that never was."""
+    edit(store, "DELETE FROM record WHERE seq > 1")
     assert verdict(store, "--conversation", "conv_gone", check=1)["verdict"] == "BROKEN"
 
 
