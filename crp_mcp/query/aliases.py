@@ -116,7 +116,7 @@ def _holds(item: Sequence[Token], columns: Collection[str], given: Mapping[str, 
         depth += (token.text == "(") - (token.text == ")")
         if depth == 0 and (token.low in _RECKONING or (token.low in _NUMBERS and _whole_call(item, at))):
             return set()
-        low = fold(token.name)
+        low = token.key
         if low in columns:
             held.add(low)
         held |= given.get(low, set())

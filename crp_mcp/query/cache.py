@@ -18,7 +18,7 @@ from crp_mcp.core.shape.model import Shape
 from crp_mcp.errors import StoreError
 
 from .build import Built, Payload, build, build_index, build_parts
-from .cache_file import CATALOGUE, connect, files, identity, remove
+from .cache_file import CATALOGUE, connect, files, identity, remove, size_of
 from .catalogue import MADE, MEMBERS, Table, noted, table_of
 from .measures import find_decimals, find_grouped, look_of
 from .rewrite import Decimals
@@ -26,6 +26,7 @@ from .sql import quote
 from .tables import has_parts, sources
 
 T = TypeVar("T")
+_TABLES = f"SELECT {', '.join(MEMBERS)} FROM {CATALOGUE} WHERE scratch_id = ? ORDER BY rowid"
 MOST_BYTES = 4 << 30
 """Size of a cache file above which the tables built first make room for others."""
 
@@ -54,19 +55,13 @@ class Cache:
 
     def tables(self, scratch_id: str) -> tuple[Table, ...]:
         """Tables of one result that exist, the main one first."""
-        with self._read() as db:
-            rows = db.execute(
-                f"SELECT {', '.join(MEMBERS)} FROM {CATALOGUE} WHERE scratch_id = ? ORDER BY rowid",
-                (scratch_id,),
-            )
-            return tuple(table_of(row) for row in rows)
+        return self._known(scratch_id)[0]
 
     def ensure(
         self, entry: Entry, shape_of: Callable[[], Shape], payload: Callable[[], Payload], *, parts: bool
     ) -> tuple[Table, ...]:
         """The tables of one result, built where they are missing. `parts`: also one for each list inside its object."""
-        there = self.tables(entry.scratch_id)
-        done = self._state(entry.scratch_id)
+        there, done = self._known(entry.scratch_id)
         if done >= (2 if parts else 1):
             return there
         shape = shape_of()
@@ -75,7 +70,7 @@ class Cache:
         if done >= (2 if wants_parts else 1):
             return there
         with self._write() as db:
-            there, done = self.tables(entry.scratch_id), self._state(entry.scratch_id)
+            there, done = self._known(entry.scratch_id)
             source = payload()
             made: list[Built] = []
             if done < 1:
@@ -169,7 +164,7 @@ class Cache:
 
     def bytes_used(self) -> int:
         """Size of the file and its log."""
-        return sum(path.stat().st_size for path in files(self.path) if path.exists())
+        return sum(map(size_of, files(self.path)[:2]))
 
     def discard(self) -> None:
         """Give up a damaged file; what is asked for is built again."""
@@ -186,10 +181,12 @@ class Cache:
 
     # -- inside
 
-    def _state(self, scratch_id: str) -> int:
+    def _known(self, scratch_id: str) -> tuple[tuple[Table, ...], int]:
+        """Tables of one result that exist, and what was built of it: 0 nothing, 1 its own tables, 2 those of parts."""
         with self._read() as db:
-            row = db.execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
-            return int(row[0]) if row else 0
+            rows = db.execute(_TABLES, (scratch_id,)).fetchall()
+            state = db.execute("SELECT state FROM crp_results WHERE scratch_id = ?", (scratch_id,)).fetchone()
+            return tuple(map(table_of, rows)), int(state[0]) if state else 0
 
     def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
         with self._read() as db:

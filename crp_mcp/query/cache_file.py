@@ -77,10 +77,18 @@ def files(path: Path) -> tuple[Path, ...]:
 def identity(path: Path) -> tuple[int, int]:
     """Which file is there now; (-1, -1) for none."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except FileNotFoundError:
         return -1, -1
     return found.st_dev, found.st_ino
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 for none."""
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
 
 
 def remove(path: Path) -> None:

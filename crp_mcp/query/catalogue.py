@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from .build import Built
@@ -43,8 +44,9 @@ def noted(built: Built) -> tuple[str, str]:
     return json.dumps(built.lost), json.dumps(built.sums)
 
 
-def table_of(row: Sequence[Any]) -> Table:
-    """A row of the catalogue, its members as in `MEMBERS`."""
+@lru_cache(maxsize=64)
+def table_of(row: tuple[Any, ...]) -> Table:
+    """A row of the catalogue, its members as in `MEMBERS`. Kept: every query asks for what it says."""
     name, scratch_id, count, columns, text, indexed = row[:6]
     decimals, lost, looks, grouped, sums = map(json.loads, row[6:])
     return Table(

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crp_mcp.core.folding import fold
-
 from .aliases import other_names
 from .sql import Statement, Token, closing
 
@@ -65,7 +63,7 @@ def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
             stands_for[name] = stands_for.get(name, set()) | held
     seen: set[tuple[str, ...]] = set()
     for at, token in enumerate(tokens):
-        held = stands_for.get(fold(token.name), set()) if token.name else set()
+        held = stands_for.get(token.key, set()) if token.name else set()
         if not held or _is_seen(tokens, at, seen):
             continue
         ordered = _is_in_order(tokens, at)
@@ -206,7 +204,7 @@ def paths_of(statement: Statement, column: str) -> list[str]:
     """The literal paths (`'$.price'`, `'price'`, as written) by which a query goes into a column of JSON."""
     tokens, found = statement.tokens, []
     for at in range(len(tokens) - 2):
-        if fold(tokens[at].name) == column and tokens[at + 1].text in (",", "->>") and tokens[at + 2].kind == "text":
+        if tokens[at].key == column and tokens[at + 1].text in (",", "->>") and tokens[at + 2].kind == "text":
             found.append(tokens[at + 2].text)
     return list(dict.fromkeys(found))
 

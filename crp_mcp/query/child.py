@@ -39,12 +39,12 @@ def write_frame(target: BinaryIO, body: bytes) -> None:
     target.flush()
 
 
-def limit_process() -> None:
-    """Limits of the process for its whole life; where the system has them."""
+def limit_process() -> bool:
+    """Limits of the process for its whole life; where the system has them. Whether it can write no file from now on."""
     try:
         import resource
     except ImportError:  # Windows: heap limit, progress handler and the parent's kill remain
-        return
+        return False
     wanted = {"RLIMIT_AS": MEMORY_BYTES, "RLIMIT_FSIZE": 0, "RLIMIT_CORE": 0, "RLIMIT_NOFILE": 64, "RLIMIT_NPROC": 0}
     for name, value in wanted.items():
         kind = getattr(resource, name, None)
@@ -55,6 +55,7 @@ def limit_process() -> None:
             resource.setrlimit(kind, (value if hard < 0 else min(value, hard), hard))
         except (ValueError, OSError):
             continue  # a system that does not let this one be set; the others hold
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] == 0
 
 
 def limit_cpu(seconds: float) -> None:
@@ -72,7 +73,8 @@ def limit_cpu(seconds: float) -> None:
 class Files:
     """The one connection that is kept open, as long as it is the same file."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, no_files: bool = False) -> None:
+        self.no_files = no_files
         self._key: tuple[str, int, int] | None = None
         self._db: sqlite3.Connection | None = None
         self.modules: frozenset[str] = frozenset()
@@ -98,7 +100,7 @@ def answer(request: dict[str, Any], source: BinaryIO, files: Files) -> dict[str,
     try:
         if request["op"] == "query":
             db = files.get(request["path"])
-            reply = gate.run(db, files.modules, request)
+            reply = gate.run(db, files.modules, request, no_files=files.no_files)
             return {**reply, "pattern": gate.take_pattern_fault()}
         if request["op"] == "grep":
             return grep(request, source)
@@ -171,8 +173,7 @@ def main() -> None:
     """Serve until stdin ends."""
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    limit_process()
-    files = Files()
+    files = Files(no_files=limit_process())
     while (body := read_frame(source)) is not None:
         reply = answer(json.loads(body), source, files)
         try:

@@ -217,6 +217,7 @@ class Desk:
             "rows": MOST_ROWS,
             "bytes": MOST_BYTES,
             "clean": computes(statement),
+            "sorts": any(token.low in ("group", "order") for token in statement.tokens),
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -257,8 +258,8 @@ def _mentions_parts(statement: Statement, names: Names, scratch_id: str) -> bool
     }
     tokens = statement.tokens
     for at, token in enumerate(tokens):
-        if fold(token.name) in own and at + 1 < len(tokens) and tokens[at + 1].text == ".":
+        if token.key in own and at + 1 < len(tokens) and tokens[at + 1].text == ".":
             return True
-        if "." in token.name and fold(token.name).partition(".")[0] in own:
+        if "." in token.name and token.key.partition(".")[0] in own:
             return True
     return False

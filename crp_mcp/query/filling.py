@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from crp_mcp.core.folding import fold
@@ -70,7 +71,7 @@ class Table:
         if not block:
             return
         if isinstance(block[0], dict):
-            block = [tuple(map(item.get, names)) for item in block]
+            block = _as_tuples(block, names)
             if not self._plain:
                 self.add(block)
                 return
@@ -180,6 +181,16 @@ def loses_spelling(cells: Sequence[Any], values: Sequence[Any]) -> bool:
 
 def _spelled(value: Any) -> str | None:
     return None if value is None else repr(value) if isinstance(value, float) else str(value)
+
+
+def _as_tuples(block: Sequence[dict[str, Any]], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Objects as rows, null where one has no such member."""
+    if len(names) > 1:
+        try:
+            return list(map(itemgetter(*names), block))
+        except KeyError:
+            pass  # some lack some: the slower way
+    return [tuple(map(item.get, names)) for item in block]
 
 
 def _opened(cell: Any) -> Any:

@@ -58,7 +58,7 @@ def fix_match(statement: Statement, columns: Collection[str]) -> bool:
         before = tokens[at - 1]
         found = found or bool(before.name)
         dotted = at >= 2 and tokens[at - 2].text == "."
-        if before.name and not dotted and fold(before.name) not in columns:
+        if before.name and not dotted and before.key not in columns:
             tokens[at - 1] = Token("quoted", f"{before.text}.text", before.name, before.lead)
     return found
 
@@ -134,7 +134,7 @@ def _fix_sum(
     places = digits(column) if column is not None else None
     function = tokens[at].low
     if places is not None:
-        if places.safe and function != "avg" and not is_joined(statement):
+        if places.safe and not is_joined(statement):
             _by_rounding(statement, at, last, places.digits)
             return
         prepared, shift = hidden.get(fold(column or ""), ("", 0))
@@ -155,7 +155,7 @@ def _bare_column(inside: Sequence[Token]) -> str | None:
 
 def _is_fractional(inside: Sequence[Token], kinds: Mapping[str, str]) -> bool:
     return any(
-        kinds.get(fold(token.name), "") in ("float", "bigint", "mixed", "json")
+        kinds.get(token.key, "") in ("float", "bigint", "mixed", "json")
         if token.name
         else token.text in ("/", "->>") or (token.kind == "number" and "." in token.text)
         for token in inside
@@ -189,10 +189,12 @@ def _by_whole_numbers(
 
 
 def _by_rounding(statement: Statement, at: int, last: int, places: int) -> None:
-    """sum(c) -> round(sum(c), 2): what noise there is is known to be smaller."""
+    """sum(c) -> round(sum(c), 2): what noise there is is known to be smaller. avg(c) -> that by count(c)."""
     tokens = statement.tokens
     before = written(tokens[at : last + 1]).strip()
-    text = f"round({before}, {places})"
+    rest = written(tokens[at + 1 : last + 1])
+    mean = tokens[at].low == "avg"
+    text = f"(round(sum{rest}, {places}) / count{rest})" if mean else f"round({before}, {places})"
     statement.renamed[text] = before
     tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
 

@@ -45,10 +45,13 @@ class Token:
     name: str = ""
     lead: str = ""
     """White space in front of it, so that the text comes out as it went in."""
+    low: str = field(init=False)
+    """The text in lower case."""
+    key: str = field(init=False)
+    """The name, folded."""
 
-    @property
-    def low(self) -> str:
-        return self.text.lower()
+    def __post_init__(self) -> None:
+        self.low, self.key = self.text.lower(), fold(self.name)
 
 
 @dataclass(slots=True)
@@ -70,8 +73,8 @@ class Statement:
     def in_quotes(self) -> list[str]:
         """Names in double quotes that the statement does not itself give to something."""
         tokens = self.tokens
-        given = {fold(tokens[at + 1].name) for at in range(len(tokens) - 1) if tokens[at].low == "as"}
-        return [token.name for token in tokens if token.text[:1] == '"' and fold(token.name) not in given]
+        given = {tokens[at + 1].key for at in range(len(tokens) - 1) if tokens[at].low == "as"}
+        return [token.name for token in tokens if token.text[:1] == '"' and token.key not in given]
 
 
 def read_statement(sql: str) -> Statement:
@@ -237,7 +240,8 @@ def _fix_call(statement: Statement, at: int, now: str) -> None:
     which = 1 if tokens[at].low == "strftime" else 0
     if len(arguments) <= which:
         literal = f"'{now}'" if which == 0 or not arguments else f", '{now}'"
-        tokens[end - 1].text += literal
+        inner = tokens[end - 1]
+        tokens[end - 1] = Token(inner.kind, inner.text + literal, inner.name, inner.lead)
         statement.renamed[tokens[at].text + "(" + literal + ")"] = tokens[at].text + "()"
         return
     first, last = arguments[which]

@@ -88,7 +88,7 @@ def hidden_sums(used: Sequence[Table]) -> dict[str, tuple[str, int]]:
 
 def used_tables(statement: Statement, by_name: Mapping[str, Table]) -> list[Table]:
     """The tables whose names occur."""
-    found = [by_name[fold(token.name)] for token in statement.tokens if fold(token.name) in by_name]
+    found = [by_name[token.key] for token in statement.tokens if token.key in by_name]
     return list({table.name: table for table in found}.values())
 
 
@@ -109,7 +109,7 @@ def view_of(name: str, table: Table, statement: Statement, searched: bool) -> st
 def _shown(table: Table, statement: Statement) -> list[str]:
     """The columns that are not hidden; with `rowid` where the query asks for it, which a view does not have itself."""
     names = [name for name, _, _ in table.columns] + [beside for _, _, beside in table.columns if beside]
-    asked = any(fold(token.name) == "rowid" for token in statement.tokens) and "rowid" not in map(fold, names)
+    asked = any(token.key == "rowid" for token in statement.tokens) and "rowid" not in map(fold, names)
     return [*(["rowid AS rowid"] if asked else []), *map(quote, names)]
 
 
