@@ -86,10 +86,11 @@ class Auditor:
             held = Payloads(db, findings)
             entries.check()
             receipts.check()
-            Erasures(ledger, findings, keys, check).check()
+            erasures = Erasures(ledger, findings, keys, check)
+            erasures.check()
             Rest(ledger, findings).check()
             held.check(conversation, bytes_too=payloads)
-        verdict, note = _judge(walked, findings, entries, payloads)
+        verdict, note = _judge(walked, findings, entries.thin, erasures.thin, payloads)
         if conversation is not None and not ledger.seen:
             if not walked.faults:  # a record of it that was taken away would have left a gap
                 self._must_know(conversation)
@@ -138,15 +139,17 @@ def _head(snapshot: Snapshot | None, findings: Findings) -> Head | None:
     return None if snapshot is None else snapshot.kept
 
 
-def _judge(walked: ChainVerdict, findings: Findings, entries: Entries, payloads: bool) -> tuple[Verdict, str]:
+def _judge(walked: ChainVerdict, findings: Findings, thin: int, evicted: int, payloads: bool) -> tuple[Verdict, str]:
     if walked.verdict is Verdict.BROKEN:
         return Verdict.BROKEN, walked.note
     if findings.total:
         return Verdict.BROKEN, f"The store is broken: {findings.faults[0].message}."
     verdict, note = walked.verdict, walked.note
-    if entries.thin:
-        verdict = Verdict.PARTIAL if verdict is Verdict.VALID else verdict
-        note += f" Of {entries.thin:,} entries the records, made by an older version, do not cover arguments and times."
+    older = "the records, made by an older version, do not cover arguments and times."
+    for count, what in ((thin, "entries"), (evicted, "evicted entries")):
+        if count:
+            verdict = Verdict.PARTIAL if verdict is Verdict.VALID else verdict
+            note += f" Of {count:,} {what} {older}"
     return verdict, note if payloads else note + " Payload bytes were not read."
 
 

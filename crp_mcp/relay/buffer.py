@@ -128,7 +128,7 @@ class Buffer:
                 return
 
     def _evict_some(self, limit: _Limit, scope: Scope, newest: Entry, too_many: int, too_much: int) -> int:
-        now, gone = self.now(), list[Entry]()
+        now, gone = self.now(), list[limits.Evicted]()
 
         def change(db: sqlite3.Connection) -> int:
             conversation = limits.conversation_row(db, limit.scope) if limit.scope else None
@@ -143,12 +143,12 @@ class Buffer:
             return len(gone)
 
         def seal(head: Head) -> Sealed:
-            return self.sealer.events(head, [("EVICTED", entry, {"reason": "budget"}) for entry in gone], now)
+            return self.sealer.evicted(head, gone, "budget", now)
 
         count = self.store.append(seal, change, scope)
         self.evicted = self.evicted or count > 0
-        for entry in gone:
-            self._derived.setdefault(replace(entry.scope, conversation=""), []).append(entry.scratch_id)
+        for one in gone:
+            self._derived.setdefault(replace(one.entry.scope, conversation=""), []).append(one.entry.scratch_id)
         return count
 
     def _say_full(self, scope: Scope, newest: Entry) -> None:

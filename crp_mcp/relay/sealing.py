@@ -14,11 +14,12 @@ from crp_mcp.core.model import Entry, Scope
 from crp_mcp.proof import chain
 from crp_mcp.proof.canonical import canonicalize
 from crp_mcp.proof.chain import CHECKPOINT_EVERY, Record, link, make_checkpoint, salted_digest, salted_hash
-from crp_mcp.proof.eccr import Item, Receipt, event_data, issue, leaf_bytes
+from crp_mcp.proof.eccr import Item, Receipt, event_data, issue
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.proof.signed import sign_tombstone
 from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint
 from crp_mcp.store.fixed import fixed_of
+from crp_mcp.store.limits import Evicted
 
 from .leaving import Gone, Loose, Stone
 
@@ -86,7 +87,7 @@ class Sealer:
         item = item_of(entry, salt)
         receipt = self._issue([item], item.digest if sent is None else text_hash(sent), at, supersedes)
         events = (*self._made(entry, item, salt, arguments, receipt), *more)
-        leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
+        leaf = Leaf(receipt.leaves[0], entry.scratch_id)
         return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, (leaf,)))
 
     def derived(
@@ -114,7 +115,7 @@ class Sealer:
         own = item_of(entry, salt)
         receipt = self._issue(items, own.digest if sent is None else text_hash(sent), at, supersedes)
         events = (*self._made(entry, own, salt, arguments, receipt), *more)
-        leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
+        leaves = tuple(Leaf(leaf, source.id) for leaf, source in zip(receipt.leaves, sources, strict=True))
         return self._sealed(head, entry.scope.conversation, entry.turn_id, at, events, _stored(receipt, leaves))
 
     def ceiling_of(self, items: Sequence[Item]) -> tuple[str, int]:
@@ -145,7 +146,7 @@ class Sealer:
     ) -> tuple[Sealed, Receipt]:
         """Receipt and record of what was made from items and is not kept as an entry; `first`: records before it."""
         receipt = self._issue([source.item for source in sources], output_hash, now, None)
-        leaves = tuple(Leaf(leaf_bytes(source.item, self.lattice), source.id) for source in sources)
+        leaves = tuple(Leaf(leaf, source.id) for leaf, source in zip(receipt.leaves, sources, strict=True))
         events: Events = (*first, ("RECEIPT_ISSUED", event_data(receipt)))
         return self._sealed(head, scope.conversation, turn_id, now, events, _stored(receipt, leaves)), receipt
 
@@ -162,6 +163,11 @@ class Sealer:
             records += self._link(end, entry.scope.conversation, entry.turn_id, now, events)
             end = records[-1].head
         return Sealed(records, checkpoints=self._checkpoints(records, now))
+
+    def evicted(self, head: Head, gone: Sequence[Evicted], reason: str, now: float) -> Sealed:
+        """The records of evictions: each with a salted digest of what is left of the entry."""
+        said = [(one.entry, {"reason": reason, "stub_hash": salted_hash(one.salt, one.left)}) for one in gone]
+        return self.events(head, [("EVICTED", entry, data) for entry, data in said], now)
 
     def note(
         self, head: Head, scope: Scope, event: str, data: Mapping[str, Any], now: float, turn_id: int | None = None
@@ -213,7 +219,7 @@ class Sealer:
         item = item_of(entry, salt)
         receipt = self._issue([item], output, now, entry.receipt)
         issued = {"scratch_id": entry.scratch_id, "receipt": receipt.digest, "supersedes": entry.receipt}
-        leaf = Leaf(leaf_bytes(item, self.lattice), entry.scratch_id)
+        leaf = Leaf(receipt.leaves[0], entry.scratch_id)
         events: Events = (*first, ("RECEIPT_ISSUED", issued))
         return self._sealed(head, entry.scope.conversation, entry.turn_id, now, events, _stored(receipt, (leaf,)))
 

@@ -272,15 +272,16 @@ def remove(db: sqlite3.Connection, seq: int, *, why: str, at: float, erase: bool
     """Take one entry out and leave a stub. Its payload loses its owner and is removed by the next sweep.
 
     Args:
-        erase: True for a purge: arguments, hashes and summary are not kept in the stub either.
+        erase: True for a purge: arguments, hashes, summary and salt are not kept in the stub either.
 
     Returns:
         The payload id.
     """
-    kept = "NULL, NULL, NULL, NULL, NULL" if erase else "name, tool_call_args, call_hash, provenance_hash, summary"
+    content = "name, tool_call_args, call_hash, provenance_hash, summary, salt"
+    kept = "NULL, NULL, NULL, NULL, NULL, NULL" if erase else content
     db.execute(
         "INSERT INTO stub (space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, "
-        "created_at, gone_at, why, payload_bytes, rows, name, tool_call_args, call_hash, provenance_hash, summary) "
+        f"created_at, gone_at, why, payload_bytes, rows, {content}) "
         "SELECT space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, created_at, ?, ?, "
         f"payload_bytes, rows, {kept} FROM entry WHERE seq = ?",
         (at, why, seq),

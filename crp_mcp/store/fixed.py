@@ -1,10 +1,12 @@
-"""What of an entry never changes after its capture, as bytes: the audit chain keeps a salted digest of them.
+"""What of an entry never changes after its capture, or after its eviction, as bytes.
 
-The same bytes come from the entry that is about to be stored and from its row, read back without parsing.
+The audit chain keeps salted digests of them. The same bytes come from what is about to be stored and from its row, read
+back without parsing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from crp_mcp.core.model import Entry
@@ -34,6 +36,25 @@ COLUMNS = (
 )
 """Columns that no statement updates, besides arguments, structure and the place (tenant, project, conversation)."""
 
+STUB_COLUMNS = (
+    "scratch_id",
+    "number",
+    "server",
+    "tool_name",
+    "kind",
+    "tool_class",
+    "created_at",
+    "gone_at",
+    "payload_bytes",
+    "rows",
+    "name",
+    "tool_call_args",
+    "call_hash",
+    "provenance_hash",
+    "summary",
+)
+"""Columns of what is left of an evicted entry, until it is purged."""
+
 
 def fixed_of(entry: Entry, call_hash: bytes) -> bytes:
     """The bytes for an entry as it is captured, for a call of that digest."""
@@ -51,6 +72,12 @@ def fixed_bytes(values: Sequence[object], arguments: str, structured: str | None
     texts = [arguments.encode("utf-8", "surrogateescape"), (structured or "").encode("utf-8", "surrogateescape")]
     head = encode([*values, len(texts[0]), None if structured is None else len(texts[1])])
     return b"\n".join((head.encode("utf-8", "surrogateescape"), *texts, call_hash))
+
+
+def stub_bytes(values: Sequence[object]) -> bytes:
+    """The bytes for the values of STUB_COLUMNS, as their row has them."""
+    plain = [one.hex() if isinstance(one, bytes) else one for one in values]
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
 
 
 def _stored(value: object) -> object:

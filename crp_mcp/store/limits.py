@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.store import entries, scopes
+from crp_mcp.store.fixed import STUB_COLUMNS, stub_bytes
 
 RECENT_TURNS = 6
 """An entry that one of the last so many turns of its conversation referenced is still referenced."""
@@ -21,6 +22,14 @@ class Evictable(NamedTuple):
 
     seq: int
     stored_bytes: int
+
+
+class Evicted(NamedTuple):
+    """An entry that went: its salt, and the bytes of what is left of it (`fixed.stub_bytes`)."""
+
+    entry: Entry
+    salt: bytes
+    left: bytes
 
 
 _NEWEST_TURN = "coalesce((SELECT max(number) FROM turn t WHERE t.conversation_id = e.conversation_id), 0)"
@@ -52,14 +61,16 @@ def candidates(
     return [Evictable(*row) for row in rows]
 
 
-def evict(db: sqlite3.Connection, seqs: Sequence[int], at: float) -> list[Entry]:
-    """Take entries out, each leaving its stub. Returns them as they were."""
+def evict(db: sqlite3.Connection, seqs: Sequence[int], at: float) -> list[Evicted]:
+    """Take entries out, each leaving its stub. Returns them as they were, and what is left."""
     gone = []
     for seq in seqs:
         entry = entries.by_seq(db, seq)
         if entry is not None:
             entries.remove(db, seq, why="evicted", at=at, erase=False)
-            gone.append(entry)
+            left = f"SELECT salt, {', '.join(STUB_COLUMNS)} FROM stub WHERE id = last_insert_rowid()"
+            salt, *values = db.execute(left).fetchone()
+            gone.append(Evicted(entry, bytes(salt), stub_bytes(values)))
     return gone
 
 

@@ -332,7 +332,20 @@ def _pages(db: Database) -> None:
     _table(db, "delivered", {"assembly_id": int, "uko_node": str, "depth": int}, ("assembly_id", "uko_node"))
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (_first, _erasure, _lifecycle, _assemblies, _origins, _pages)
+def _stubs(db: Database) -> None:
+    """An evicted entry's salt stays with what is left of it, so that this can be held against its records."""
+    db.execute("ALTER TABLE stub ADD COLUMN salt BLOB")
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (
+    _first,
+    _erasure,
+    _lifecycle,
+    _assemblies,
+    _origins,
+    _pages,
+    _stubs,
+)
 VERSION = len(MIGRATIONS)
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from crp_mcp.keys import Keyring
 from crp_mcp.proof.chain_verify import Verdict
+from crp_mcp.store import limits
 from tests.relay import tampered
+from tests.relay.support import bench, text_result
 from tests.relay.tampered import NOT_MISSED, UNPROTECTED, WHOLLY
 
 REPO = Path(__file__).resolve().parents[2]
@@ -93,6 +95,42 @@ def test_a_changed_value_is_found(built: tuple[Path, Keyring], tmp_path: Path, t
         if found.verdict is not Verdict.BROKEN and not excused:
             missed.append((f"{table}.{column}", values))
     assert missed == []
+
+
+def test_nothing_that_is_left_of_an_evicted_entry_can_be_changed(built: tuple[Path, Keyring], tmp_path: Path) -> None:
+    """Arguments, hashes, name, sizes and times are held against the record of the eviction while they are kept."""
+    folder, keyring = built
+    missed, tried = [], set()
+    with closing(sqlite3.connect(folder / "scratch.db")) as db:
+        evicted = {row[0] for row in db.execute("SELECT id FROM stub WHERE why = 'evicted'")}
+    for column, sql, values in each(folder, "stub"):
+        if values[-1] not in evicted or column in ("id", "space_id"):
+            continue
+        tried.add(column)
+        if tampered.changed(folder, tmp_path / "copy", sql, values):
+            found = tampered.audit(tmp_path / "copy", keyring)
+            missed += [(column, values)] if found.verdict is not Verdict.BROKEN else []
+    assert (missed, {"tool_call_args", "provenance_hash", "salt"} <= tried) == ([], True)
+
+
+def test_an_eviction_recorded_by_an_older_version_is_partial(tmp_path: Path) -> None:
+    """What its record does not cover is said, not passed over."""
+    with bench(tmp_path) as at:
+        older = at.engine.service.sealer.events
+        gone = [at.capture(text_result(name), tool=name).entry for name in ("one", "two")]
+        at.clock.at += 10_000
+        seqs = [1, 2]
+
+        def change(db: sqlite3.Connection) -> None:
+            limits.evict(db, seqs, at.clock())
+            db.execute("UPDATE stub SET salt = NULL")
+
+        said = [("EVICTED", entry, {"reason": "budget"}) for entry in gone]
+        at.engine.store.append(lambda head: older(head, said, at.clock()), change, at.scope)
+        at.engine.store.sweep_uploads()
+        found = at.engine.auditor.verify()
+    assert (found.verdict, found.faults) == (Verdict.PARTIAL, ())
+    assert "Of 2 evicted entries the records, made by an older version" in found.note
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import orjson
 
 from crp_mcp.errors import Rejected
+from crp_mcp.proof.chain import SALT_BYTES, salted_hash
 from crp_mcp.proof.chain_verify import FaultKind
 from crp_mcp.proof.signed import Keys, Tombstone, VerifySignature, verify_rejection, verify_tombstone
 from crp_mcp.relay.sealing import text_hash
+from crp_mcp.store.fixed import STUB_COLUMNS, stub_bytes
 from crp_mcp.store.ids import number_of
 
 from .findings import Findings
@@ -27,7 +29,8 @@ _OFF = (
 )
 _STUBS = (
     "SELECT b.scratch_id, b.number, b.why, b.tool_name, c.name, b.summary, "
-    "coalesce(b.name, b.tool_call_args, b.call_hash, b.provenance_hash, b.summary) IS NOT NULL, "
+    "coalesce(b.name, b.tool_call_args, b.call_hash, b.provenance_hash, b.summary, b.salt) IS NOT NULL, "
+    f"b.salt, {', '.join('b.' + column for column in STUB_COLUMNS)}, "
     "(SELECT r.body FROM said.issued i JOIN receipt r ON r.digest = i.receipt WHERE i.id = b.scratch_id "
     "AND i.session = c.name ORDER BY i.seq DESC LIMIT 1) "
     "FROM stub b LEFT JOIN conversation c ON c.id = b.conversation_id AND c.space_id = b.space_id ORDER BY b.id"
@@ -37,12 +40,13 @@ _WHY = {"evicted": ("evicted",), "purged": ("purged", "expired")}
 
 @dataclass(slots=True)
 class Erasures:
-    """To be checked after entries and receipts."""
+    """To be checked after entries and receipts. `thin`: evictions whose records say less than records do now."""
 
     ledger: Ledger
     findings: Findings
     keys: Keys
     verify_signature: VerifySignature
+    thin: int = 0
 
     def check(self) -> None:
         self._tombstones()
@@ -98,7 +102,7 @@ class Erasures:
     def _stubs(self) -> None:
         here = self.ledger.db
         here.execute("CREATE TABLE said.stub (id, session, PRIMARY KEY (id, session)) WITHOUT ROWID")
-        for name, number, why, tool, session, summary, holds, receipt in here.execute(_STUBS):
+        for name, number, why, tool, session, summary, holds, salt, *left, receipt in here.execute(_STUBS):
             here.execute("INSERT OR IGNORE INTO said.stub VALUES (?, ?)", (name, session or ""))
             known = "SELECT how, seq FROM said.gone WHERE id = ? AND session = ? ORDER BY seq DESC LIMIT 1"
             said = self.ledger.ask(known, name, session)
@@ -114,12 +118,23 @@ class Erasures:
                 self._add(f"what is left of {name} holds content although it was purged", seq=seq, item=name)
             elif how == "evicted" and not self._is_summary(summary, receipt, name, session):
                 self._add(f"the summary that is left of {name} is not the one it had", seq=seq, item=name)
+            elif how == "evicted" and not self._is_left(name, session, salt, left):
+                self._add(f"what is left of {name} is not what was recorded when it left", seq=seq, item=name)
         lost = (
             "SELECT id, min(seq) FROM said.gone g WHERE NOT EXISTS "
             "(SELECT 1 FROM said.stub b WHERE b.id = g.id AND b.session = g.session) GROUP BY id, session ORDER BY 2"
         )
         for name, seq in here.execute(lost):
             self._add(f"nothing is left that says what {name} was", seq=seq, item=name)
+
+    def _is_left(self, name: str, session: str | None, salt: object, left: list[object]) -> bool:
+        """Whether the digest of what is left stands in the record of the eviction; older records have none."""
+        known = "SELECT rest FROM said.gone WHERE id = ? AND session = ? AND how = 'evicted'"
+        said = [row[0] for row in self.ledger.ask(known, name, session)]
+        if None in said:
+            self.thin += 1
+            return True
+        return isinstance(salt, bytes) and len(salt) == SALT_BYTES and salted_hash(salt, stub_bytes(left)) in said
 
     def _is_summary(self, summary: str | None, receipt: bytes | None, name: str, session: str | None) -> bool:
         try:

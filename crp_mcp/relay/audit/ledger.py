@@ -17,7 +17,7 @@ from crp_mcp.proof.chain import Record
 
 TABLES = """
 CREATE TABLE said.call (digest, session, id, seq INTEGER, tool, input, fixed, seen DEFAULT 0);
-CREATE TABLE said.gone (digest, session, id, seq INTEGER, stone, how);
+CREATE TABLE said.gone (digest, session, id, seq INTEGER, stone, how, rest);
 CREATE TABLE said.issued (receipt, session, id, seq INTEGER, supersedes);
 CREATE TABLE said.pin (id, session, seq INTEGER, pinned, PRIMARY KEY (id, session)) WITHOUT ROWID;
 CREATE TABLE said.promoted (fact, source, supersedes, seq INTEGER, at REAL, receipt);
@@ -43,7 +43,7 @@ CREATE INDEX said.replaced_old ON replaced (old, session);
 _AT_ONCE = 1_000
 _KINDS = {
     "call": 7,
-    "gone": 6,
+    "gone": 7,
     "issued": 5,
     "pin": 4,
     "promoted": 6,
@@ -97,11 +97,11 @@ class Ledger:
         elif event in ("PINNED", "UNPINNED") and name:
             self._add("pin", name, session, seq, int(event == "PINNED"))
         elif event == "TOMBSTONED" and name:
-            self._add("gone", _text(data["item_digest"]), session, name, seq, _text(data["tombstone"]), "purged")
+            self._add("gone", _text(data["item_digest"]), session, name, seq, _text(data["tombstone"]), "purged", None)
         elif event == "TOMBSTONED" and isinstance(data.get("fact"), int):
             self._add("erased", data["fact"], _text(data.get("receipt")), seq)
         elif event == "EVICTED" and name:
-            self._add("gone", None, session, name, seq, None, "evicted")
+            self._add("gone", None, session, name, seq, None, "evicted", _text(data.get("stub_hash")))
         elif event == "PROMOTED":
             at = datetime.fromisoformat(record["timestamp"]).timestamp()
             self._promoted = (_number(data["fact"]), name, _number(data.get("supersedes")), seq, at)
