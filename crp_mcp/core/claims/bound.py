@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bind import labels
-from .column import NULLS
+from .celltext import NULLS
 from .document import Column, twins
 from .link import ColumnRef
 from .parse import Chunk, Parse, attribute_columns

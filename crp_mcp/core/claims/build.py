@@ -198,7 +198,7 @@ def _value_cond(column: Column, group: Sequence[Chunk]) -> Cond | None:
         exact = exact and ref.exact
     rows = frozenset().union(*members)
     name = quote(column.name)
-    if exact:
+    if exact and not column.is_listed:
         sql = (
             f"{name} = {literal(texts[0])}"
             if len(texts) == 1

@@ -10,7 +10,8 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from .dates import When, cell_date, find_dates, year_of
+from .celltext import NULLS, Listed, cell_text, cell_when, is_day, single_number
+from .dates import When, find_dates, year_of
 from .numbers import Number, cell_number, in_one_unit
 from .units import CURRENCIES, Measure, measure_of, unit_in_name
 from .versions import Version, version_of
@@ -42,16 +43,6 @@ _ACCOUNT = frozenset(
 _BRACKETED = re.compile(r"\(\s*[$€£¥₹]?\s?\d[\d,]*(?:\.\d+)?\s*\)")
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3})*")
-NULLS = frozenset(("", "null", "none", "n/a", "nan", "-", "--", "—", "n / a", "nil"))
-
-
-def cell_text(cell: Any) -> str:
-    """A cell as it would be read aloud: booleans lower-case, null empty."""
-    if cell is None:
-        return ""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return cell if isinstance(cell, str) else str(cell)
 
 
 class Column:
@@ -114,7 +105,7 @@ class Column:
         least = 1 if named else 2
         fits = sum(version_of(t) is not None and t.count(".") >= (0 if named else least) for t in texts)
         addresses = sum(_ADDRESS.fullmatch(t) is not None for t in texts)
-        return fits >= 0.8 * len(texts) and addresses < len(texts) and not any(map(_is_day, texts[:20]))
+        return fits >= 0.8 * len(texts) and addresses < len(texts) and not any(map(is_day, texts[:20]))
 
     @cached_property
     def versions(self) -> list[Version | None]:
@@ -181,8 +172,14 @@ class Column:
         return bool(found) and all(year_of(n) is not None and n >= 1400 for n in found)
 
     @cached_property
+    def holds_no_share(self) -> bool:
+        """Whether no number of the column can be meant in percent: whole ones, some of them above 100."""
+        found = [n for n in self.values() or () if n is not None]
+        return all(isinstance(n, int) for n in found) and max(found, default=0) > 100
+
+    @cached_property
     def dates(self) -> list[When | None]:
-        return [_cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
+        return [cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
 
     @cached_property
     def is_date(self) -> bool:
@@ -192,7 +189,7 @@ class Column:
             years = sum(year_of(n) is not None for n in self.numbers)
             named = bool(_YEARLY & set(self.words))
             return years == self.filled and (named or "" in self.words)
-        probe = [_cell_when(t, None) for t in self.texts[:200] if t.strip()]
+        probe = [cell_when(t, None) for t in self.texts[:200] if t.strip()]
         if len(self.cells) > 1000 and sum(d is not None for d in probe) < 0.3 * len(probe):
             return False
         found = sum(d is not None for d in self.dates)
@@ -208,7 +205,7 @@ class Column:
         """The one number among other words (`name (31)`, `hall 18613`), where nearly every cell has exactly one."""
         if self.is_number or self.is_date or self.is_version:
             return None
-        out = [_single_number(t) for t in self.texts]
+        out = [single_number(t) for t in self.texts]
         found = sum(n is not None for n in out)
         return out if found >= 0.75 * max(1, self.filled) else None
 
@@ -226,7 +223,14 @@ class Column:
         out: dict[tuple[str, ...], list[int]] = {}
         for text, rows in cells.items():
             out.setdefault(keys(text[:200]), []).extend(rows)
+            for part in text.parts if isinstance(text, Listed) else ():
+                out.setdefault(keys(part[:200]), []).extend(rows)
         return out
+
+    @cached_property
+    def is_listed(self) -> bool:
+        """Whether some cell is a list of several: then a value is had by each row whose list has it."""
+        return any(isinstance(t, Listed) for t in self.texts)
 
     @cached_property
     def postings(self) -> dict[str, set[tuple[str, ...]]]:
@@ -269,21 +273,3 @@ class Column:
 
     def __repr__(self) -> str:
         return f"Column({self.name!r}, {len(self.cells)} cells)"
-
-
-def _is_day(text: str) -> bool:
-    when = cell_date(text)
-    return when is not None and when.day is not None
-
-
-def _single_number(text: str) -> Number | None:
-    if "=" in text and (last := cell_number(text.rsplit("=", 1)[1].strip(" )"))):
-        return last[0]
-    found = [p for part in text.replace("(", " ").replace(")", " ").split() if (p := cell_number(part))]
-    return found[0][0] if len(found) == 1 else None
-
-
-def _cell_when(text: str, number: Number | None) -> When | None:
-    if (year := year_of(number)) is not None and len(text.strip()) == 4:
-        return When(year=year, literal=text)
-    return cell_date(text)

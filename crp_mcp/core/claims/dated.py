@@ -44,6 +44,8 @@ def _of_column(table: Table, column: Column, group: Sequence[Chunk], negated: bo
 def _ways(stated: Sequence[tuple[When, str]], negated: bool) -> list[tuple[float, list[When]]]:
     """`from 2021` may mean in that year as well as since then; `not since 2021` that it was last so in that year."""
     plain = [w for w, _ in stated]
+    if len(stated) == 1 and plain[0].compare == "ge" and plain[0].day and stated[0][1].lower().startswith("from"):
+        return [(0.05, [replace(plain[0], compare="eq")]), (0.05, plain)]
     if negated and len(stated) == 1 and plain[0].compare == "ge" and stated[0][1].lower().startswith("since"):
         return [(0.05, plain), (0.05, [replace(plain[0], compare="gt")])]
     if len(stated) == 1 and plain[0].compare == "ge" and stated[0][1].lower().startswith("from"):

@@ -13,7 +13,7 @@ from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk, attribute_columns
 from .reading import Reading
-from .rows import bears_out, quote
+from .rows import bears_out, foreign, quote
 from .scene import Scene, Selection
 from .units import CURRENCIES
 from .versions import Version
@@ -103,7 +103,7 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
                 for at in (c.at, c.at + 1)
             )
             for number in scene.numbers:
-                if found is None or number.qty is None or number.at in counted:
+                if found is None or number.qty is None or number.at in counted or foreign(ref.column, number.qty):
                     continue
                 holds = bears_out(ref.column, number.qty, _tidy(found))
                 sql = f"SELECT {AGGREGATES[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"

@@ -260,7 +260,7 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         sql = f"SELECT COUNT(DISTINCT {quote(column.name)}) FROM {{table}}{picked.where}"
         yield Reading(
             "count-distinct",
-            agrees(qty, count),
+            None if column.is_listed else agrees(qty, count),
             picked.used | {c.at for c in scene.columns if any(r.column is column for r in c.columns)},
             sql,
             str(count),
@@ -272,6 +272,8 @@ def _counts(scene: Scene, picked: Selection, noun: Chunk | None, qty: Quantity) 
         return
     doubt = 0.3 if repeated and noun and not is_row_noun(scene, noun) and is_own_name(noun) else 0.0
     holds = None if scene.table.partial and not picked.conds else agrees(qty, len(picked.rows))
+    if not holds and noun is not None and noun.values and noun.text.islower() and agrees(qty, len(scene.body)):
+        holds = None  # what every row is called may be a cell of some
     yield _count(picked, "count", holds, str(len(picked.rows)), qty.literal, doubt, _kind(qty, len(picked.rows)))
 
 

@@ -92,7 +92,7 @@ def directions(column: Column, op: Chunk, direction: str) -> list[str]:
         return ["min" if op.low != "slowest" else "max"]
     if op.low in ("oldest", "youngest") and column.is_date:
         return ["min" if direction == "max" else "max"]
-    if set(column.words) & LOW_IS_GOOD:
+    if set(column.words) & LOW_IS_GOOD and column.is_number and not column.is_date:
         flipped = "min" if direction == "max" else "max"
         return [flipped] if op.low in ("best", "worst") else [direction, flipped]
     if op.low in ("best", "worst", "top") and not column.is_number:
@@ -133,7 +133,7 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
     for subject, filters, doubt in _roles(scene, op):
         for selection in scene.combine(filters):
             held, best = extreme_rows(column, selection.rows, way)
-            if best is None or len(selection.rows) < 2:
+            if best is None or len(selection.rows) < 2 or _beside_them(subject, selection):
                 continue
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
@@ -158,6 +158,11 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
                 Distortion.ENTITY_SUBSTITUTED,
                 cost + doubt + selection.cost + extra_cost,
             )
+
+
+def _beside_them(subject: Sequence[Mention], among: Selection) -> bool:
+    """Whether a name stands beside others of its column rather than among them (`A is best, followed by B and C`)."""
+    return any(o.column is c.column and not o.rows & c.rows for m in subject for o in m.options for c in among.conds)
 
 
 def _is_one_name(scene: Scene, mentions: Sequence[Mention]) -> bool:

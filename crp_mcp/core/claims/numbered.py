@@ -95,8 +95,8 @@ def _mention(parse: Parse, noun: Chunk, group: Sequence[Chunk]) -> Mention | Non
         stated = ", ".join(str(c.qty.value) for c in group if c.qty)
         sql = f"{quote(column.name)} IN ({stated})" if len(group) > 1 else f"{quote(column.name)} = {stated}"
         conds.append(Cond(frozenset().union(*members), sql, column, members, 0.0, stated))
-    if not conds:
-        return None
+    if not any(c.rows for c in conds):
+        return None  # nothing here is called that: something else may be
     first, last = min(noun.at, group[0].at), group[-1].at
     conjoined = any(c.low in ("and", "&") for c in parse.chunks[group[0].at : last])
     used = frozenset(c.at for c in parse.chunks[first : last + 1])

@@ -126,7 +126,7 @@ def agrees(stated: Quantity, found: Number) -> bool | None:
         return True
     if isinstance(found, float) and gap <= stated.step * 0.5000001:
         return True
-    if stated.approx:
+    if stated.approx and not stated.fraction:
         return (
             True
             if gap <= max(_roundness(stated) / 2, 0.05 * abs(found))

@@ -119,6 +119,8 @@ def _from_digits(match: re.Match[str], text: str) -> Quantity | None:
     if value is None:
         return None
     scale = SCALE.get((match["scale"] or "").strip().lower(), 1)
+    if match["scale"] == "m" and not (match["cur"] or match["code"] or match["unit"]):
+        return None  # metres, minutes, thousandths or millions: it does not say
     digits = literal.replace(",", "")
     decimals = len(digits.partition(".")[2].partition("e")[0]) if "." in digits else 0
     if any((match[s] or "").strip() in ("-", "−") for s in ("sign", "sign2")):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .lexicon import HINTS, TURNS
+from .lexicon import HINTS, REPORT, TURNS
 from .model import Distortion
-from .parse import Chunk
+from .parse import Chunk, names_column
 from .scene import Scene, bare_year, scene_setting
 from .units import SCALED
-from .words import STOP, fold, word_list
+from .words import IRREGULAR, STOP, fold, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ _OP_COST = {
 _TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])
 _DETERMINERS = frozenset(word_list("""the a an his her their its this that these those our your my each every all"""))
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
+_WEIGHTY = frozenset(("max", "min", "more", "less"))
+"""Operations that are never just the column that their word suggests (`earliest` is no name of a date)."""
 _INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
 
 
@@ -57,7 +59,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 0.05 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
         elif chunk.qty:
             cost += 2.5
-        elif chunk.columns:
+        elif chunk.columns and not (chunk.op in _WEIGHTY and not names_column(chunk)):
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
             known = known or _entitles(scene, chunk)
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
@@ -132,11 +134,13 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 1.2
     if (name := _extends_name(scene, run, spent)) is not None:
         return 0.2 if name.is_exact else 0.6
+    if _is_said(scene, run):
+        return 1.0
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
     if _is_subject(scene, run):
         return 0.6
-    if _of_a_column(scene, run) or _is_said(scene, run):
+    if _of_a_column(scene, run):
         return 1.0
     if _topical(scene, run[0].at):
         proper = run[0].at > 0 and any(c.text[:1].isupper() for c in run)
@@ -157,12 +161,20 @@ def _of_a_column(scene: Scene, run: list[Chunk]) -> bool:
 
 
 def _is_said(scene: Scene, run: list[Chunk]) -> bool:
-    """Whether a word without counterpart is what a record is said to be (`it is sunny`)."""
+    """Whether a word without counterpart is what something is said to be (`it is sunny`, `5 are blocked`)."""
     index = run[0].at - 1
-    while index >= 0 and scene.chunks[index].low in ("a", "an", "not", "very", "quite", "still", "now"):
+    while index >= 0 and scene.chunks[index].low in _BEFORE_SAID:
         index -= 1
-    said = index >= 0 and scene.chunks[index].low in ("is", "was", "are", "were")
-    return said and scene.table.kind == "record" and not _verbal(run[0])
+    verb = scene.chunks[index].low if index >= 0 else ""
+    if index > 0 and scene.chunks[index - 1].low == "there":
+        return False
+    if verb in ("is", "are") and _verbal(run[0]) and scene.table.kind != "record":
+        after = scene.chunks[run[-1].at + 1 :]
+        return run[0].stem not in REPORT and not any(c.values or c.columns or c.qty or c.when for c in after)
+    return verb in ("is", "was", "are", "were") and not _verbal(run[0])
+
+
+_BEFORE_SAID = frozenset(word_list("a an not very quite still now all both currently also mostly"))
 
 
 _GIVES = frozenset(("including", "include", "includes", "like", "as", ":", "namely", ",", "and", "&", "or", "both"))
@@ -170,14 +182,23 @@ _GIVES = frozenset(("including", "include", "includes", "like", "as", ":", "name
 
 def _is_given(scene: Scene, chunk: Chunk) -> bool:
     """Whether a word is a name that the clause lists as one of those it speaks of, and the data has not."""
-    if not chunk.at or not chunk.text[:1].isupper():
+    if not chunk.at:
         return False
     lead = scene.chunks[chunk.at - 1]
+    if not chunk.text[:1].isupper():
+        return _is_last_of_list(scene, chunk, lead)
     if lead.low not in _GIVES:
         return False
     return lead.low not in (",", "and", "&", "or") or any(
         c.values or c.text[:1].isupper() for c in scene.chunks[max(1, lead.at - 2) : lead.at]
     )
+
+
+def _is_last_of_list(scene: Scene, chunk: Chunk, lead: Chunk) -> bool:
+    """Whether a plain word ends, or stands in, a list whose word before it is a whole cell (`exports, sso and x`)."""
+    after = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    ends = after is None or after.low in (",", "and", "or", ".", ";", ")")
+    return ends and lead.low in (",", "and", "&", "or") and lead.at > 0 and scene.chunks[lead.at - 1].is_exact
 
 
 def _named_elsewhere(scene: Scene, chunk: Chunk) -> bool:
@@ -194,7 +215,7 @@ def _beside_unknown(scene: Scene, at: int, spent: set[int]) -> bool:
 
 
 def _verbal(chunk: Chunk) -> bool:
-    return chunk.low.endswith(("ed", "ing", "ly")) and len(chunk.low) > 4
+    return (chunk.low.endswith(("ed", "ing", "ly")) and len(chunk.low) > 4) or chunk.low in IRREGULAR
 
 
 def _extends_name(scene: Scene, run: list[Chunk], spent: set[int]) -> Chunk | None:

@@ -25,6 +25,8 @@ def as_written(column: Column, qty: Quantity) -> tuple[Quantity, ...]:
     """A stated number in the column's unit, in each way it may be meant, likeliest first; none where units differ."""
     if not qty.unit or qty.compare == "ne":
         return (qty,)
+    if qty.unit == "%" and column.measure is None and column.holds_no_share:
+        return ()
     stated = (qty.unit, float(qty.scale))
     if column.measure is None or column.measure[0] == "%":
         return tuple(_times(qty, f) for f in dict.fromkeys(guesses(stated)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .dates import claim_dates
 from .limits import is_too_long
 from .model import Claim
 
@@ -249,7 +250,8 @@ def clauses(text: str) -> list[list[str]]:
     """Ways to cut a sentence into clauses, coarsest first; the whole sentence is not among them."""
     if _EXCEPTION.match(text):
         return []
-    cuts = list(_CLAUSE.finditer(text))
+    dates = claim_dates(text)
+    cuts = [m for m in _CLAUSE.finditer(text) if not any(d.start < m.start() < d.end for d in dates)]
     strong = [m for m in cuts if re.search(r";|while|whereas|but|although|though|however", m.group(), re.IGNORECASE)]
     medium = [m for m in cuts if re.search(r"\b(?:and|so|which|where|with)\b", m.group(), re.IGNORECASE)]
     out = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from .document import Document
 from .model import Distortion, Outcome
@@ -37,6 +38,12 @@ def test_answer(text: str, document: Document) -> Answer | None:
     bad = counts.get("failed", 0) + counts.get("errors", 0)
     found = ", ".join(f"{v} {k}" for k, v in counts.items())
     stated = _test_numbers(text)
+    if named := _IDENTIFIER.findall(text):
+        return _of_named(named, text, document, stated, counts)
+    if share := _passed_share(text, counts):
+        return answer_of(share[0], "test summary", found, share[1], Distortion.NUMBER_CHANGED)
+    if any(q.unit for _, q in stated):
+        return None
     if stated:
         right = all(agrees(q, counts.get(kind, 0)) for kind, q in stated)
         return answer_of(
@@ -65,6 +72,41 @@ def test_answer(text: str, document: Document) -> Answer | None:
         negated = bool(re.search(r"\b(?:not|n't|never)\b", text, re.IGNORECASE))
         return answer_of((bad > 0) != negated, "test summary", found, "failed", Distortion.NEGATION_FLIP)
     return None
+
+
+_IDENTIFIER = re.compile(r"[\w./-]+::[\w.\[\]-]+|\b[A-Za-z]\w*_\w+\b|\b[\w/-]+\.[a-z]{1,4}\b")
+"""Names of tests and their files."""
+_FAILS = re.compile(r"\bfail(?:s|ed|ing|ures?)?\b", re.IGNORECASE)
+_PASSES = re.compile(r"\bpass(?:ed|es|ing)?\b", re.IGNORECASE)
+
+
+def _of_named(
+    named: list[str], text: str, document: Document, stated: list[tuple[str, Quantity]], counts: dict[str, Any]
+) -> Answer | None:
+    """What is said of tests by name, where every name stands in lines that say one thing of it."""
+    fails, passes = bool(_FAILS.search(text)), bool(_PASSES.search(text))
+    if fails == passes or re.search(r"\b(?:not|no|never|only)\b|n't\b", text, re.IGNORECASE):
+        return None
+    lines = [[line for line in document.lines if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", line)] for n in named]
+    marks = [(any(map(_FAILS.search, of)), any(map(_PASSES.search, of))) for of in lines]
+    if any(failed == passed for failed, passed in marks) or not all(agrees(q, counts.get(k, 0)) for k, q in stated):
+        return None
+    found = "; ".join(next(line for line in of if _FAILS.search(line) or _PASSES.search(line)) for of in lines)
+    holds = all(failed == fails for failed, _ in marks)
+    said = f"{', '.join(named)} {'failed' if fails else 'passed'}"
+    return answer_of(holds, "lines that name them", found[:300], said, Distortion.NEGATION_FLIP)
+
+
+def _passed_share(text: str, counts: dict[str, Any]) -> tuple[bool, str] | None:
+    """`96% of the tests passed`: of all that were run, or of those that were not skipped."""
+    quantities = find_quantities(text)
+    if len(quantities) != 1 or quantities[0].unit != "%" or not counts.get("total"):
+        return None
+    kinds = [kind for kind in ("passed", "failed", "skipped") if re.search(rf"\b{kind[:4]}", text, re.IGNORECASE)]
+    wholes = {counts["total"], counts["total"] - counts.get("skipped", 0)} - {0}
+    results = {agrees(quantities[0], 100 * counts.get(k, 0) / whole) for k in kinds for whole in wholes}
+    said = f"{quantities[0].literal} {kinds[0]}" if kinds else ""
+    return (True in results, said) if results and None not in results else None
 
 
 _TEST_WORDS = {

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .celltext import Listed
 from .document import Document, Table, make_table
 from .failures import decode, error_of, status_codes
 
@@ -204,7 +205,7 @@ def flatten(value: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Itera
                 yield from flatten(member, f"{prefix}{key}.", depth + 1)
         elif isinstance(member, list):
             if all(not isinstance(m, dict | list) for m in member):
-                yield f"{prefix}{key}", ", ".join("" if m is None else str(m) for m in member)
+                yield f"{prefix}{key}", Listed.of(member)
         else:
             yield f"{prefix}{key}", member
 

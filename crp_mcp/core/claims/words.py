@@ -45,7 +45,7 @@ def fold(text: str) -> str:
     return "".join(c for c in text if not unicodedata.combining(c)).lower()
 
 
-_IRREGULAR = {
+IRREGULAR = {
     "men": "man", "women": "woman", "children": "child", "people": "person", "countries": "country",
     "won": "win", "lost": "lose", "ran": "run", "held": "hold", "drew": "draw", "drawn": "draw", "went": "go",
     "got": "get", "took": "take", "taken": "take", "made": "make", "gave": "give", "given": "give", "began": "begin",
@@ -59,8 +59,8 @@ _IRREGULAR = {
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Rough singular and infinitive, alike for the forms of one word; numbers and short words stay."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
+    if word in IRREGULAR:
+        return IRREGULAR[word]
     if len(word) < 4 or not word[0].isalpha() or not word.isascii():
         return word
     word = word.removesuffix("'s")
