@@ -40,6 +40,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._kept = files(path)[:2]
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._read_lock = threading.RLock()
@@ -164,7 +165,7 @@ class Cache:
 
     def bytes_used(self) -> int:
         """Size of the file and its log."""
-        return sum(map(size_of, files(self.path)[:2]))
+        return sum(map(size_of, self._kept))
 
     def discard(self) -> None:
         """Give up a damaged file; what is asked for is built again."""

@@ -24,7 +24,7 @@ from .cautions import notes
 from .mistakes import explain, quoted_mistake, refused, stopped
 from .names import Names, Resolver
 from .noticing import find_findings
-from .rewrite import Decimals, computes, fix_match, fix_sums, sum_exactly
+from .rewrite import Decimals, adds, computes, fix_match, fix_sums, only_sorts, sum_exactly
 from .sandbox import Sandbox, Stopped
 from .sql import Statement, fix_now, join_dotted, read_statement, selects_all
 from .views import base_tables, hidden_sums, table_names, used_tables, view_of
@@ -137,7 +137,8 @@ class Desk:
                 cache.ensure_index(table)
         request = self._request(cache, statement, by_name, searched)
         plain = Statement(list(statement.tokens), dict(statement.renamed))
-        self._fix_sums(cache, statement, used)
+        if adds(statement):
+            self._fix_sums(cache, statement, used)
         reply = self._ask({**request, "sql": statement.text()})
         if reply.get("error") == "integer overflow":
             statement = plain
@@ -217,7 +218,7 @@ class Desk:
             "rows": MOST_ROWS,
             "bytes": MOST_BYTES,
             "clean": computes(statement),
-            "sorts": any(token.low in ("group", "order") for token in statement.tokens),
+            "sorts": only_sorts(statement),
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -179,8 +179,7 @@ def run(
 ) -> dict[str, Any]:
     """One query; what SQLite or the gate says against it is in the reply. `no_files`: this process can write none."""
     deadline = time.monotonic() + float(request["seconds"])
-    prepare(db, request["views"])
-    if no_files and request["sorts"] and only_sorts(db, modules, request, deadline):
+    if no_files and request["sorts"]:
         set_room(db, sorting=True)
         try:
             prepare(db, request["views"])
@@ -189,18 +188,11 @@ def run(
             set_room(db, sorting=False)
         if reply.get("error") not in _NO_FILE:
             return reply
-        prepare(db, request["views"])
+    prepare(db, request["views"])
     return _attempt(db, modules, request, deadline)
 
 
 _NO_FILE = ("disk I/O error", "database or disk is full", "unable to open database file")
-
-
-def only_sorts(db: sqlite3.Connection, modules: frozenset[str], request: Mapping[str, Any], deadline: float) -> bool:
-    """Whether the rows to be sorted are all that the query puts aside."""
-    reply = _attempt(db, modules, {**request, "sql": "EXPLAIN " + request["sql"]}, deadline)
-    steps = {json.loads(row)[1] for row in reply["rows"]} if reply["ok"] else set()
-    return "SorterOpen" in steps and not steps & {"OpenEphemeral", "OpenAutoindex"}
 
 
 def _attempt(

@@ -10,6 +10,7 @@ from crp_mcp.core.folding import fold
 
 from .sql import Statement, Token, closing, quote, table_places, written
 
+_ADDING = frozenset({"sum", "total", "avg"})
 _OPENERS = frozenset({"select", "distinct", "all"})
 
 
@@ -68,6 +69,18 @@ def is_joined(statement: Statement) -> bool:
     return len(table_places(statement.tokens)) != 1
 
 
+def only_sorts(statement: Statement) -> bool:
+    """Whether it sorts rows of one table, and puts nothing else aside on the way."""
+    words = {token.low for token in statement.tokens if token.kind == "word"}
+    alone = sum(token.low == "select" for token in statement.tokens) == 1 and not is_joined(statement)
+    return alone and bool(words & {"group", "order"}) and not words & {"distinct", "over", "json_each", "json_tree"}
+
+
+def adds(statement: Statement) -> bool:
+    """Whether a sum or an average may stand in it."""
+    return any(token.low in _ADDING for token in statement.tokens)
+
+
 def computes(statement: Statement) -> bool:
     """Whether numbers are put together in it, so that binary fractions may leave noise in what comes out."""
     tokens = statement.tokens
@@ -93,7 +106,7 @@ def fix_sums(
     for at in range(len(statement.tokens) - 1, -1, -1):
         token = statement.tokens[at]
         called = token.kind == "word" and at + 1 < len(statement.tokens) and statement.tokens[at + 1].text == "("
-        if called and token.low in ("sum", "total", "avg"):
+        if called and token.low in _ADDING:
             # Under another SELECT a name may stand for something else than the column of a table.
             _fix_sum(statement, at, kinds, digits if alone else _unknown, hidden)
 
