@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -105,7 +106,7 @@ async def _serve(
 def split_address(address: str) -> tuple[str, int]:
     """`HOST:PORT`, `[V6]:PORT` or `:PORT` (loopback). Raises ConfigError."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    if not colon or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise ConfigError(f"--http {address!r} is not HOST:PORT, such as 127.0.0.1:8080")
     name = host.strip("[]")
     # One address, and the one that clients try first under this name.

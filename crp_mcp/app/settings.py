@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -157,7 +158,7 @@ def parse_budget(text: str) -> tuple[int, int, int, int] | None:
     given: dict[str, int] = {}
     for part in filter(None, map(str.strip, text.split(";"))):
         name, _, value = (one.strip() for one in part.partition("="))
-        if name not in BUDGET_KEYS or not value.isdecimal() or int(value) == 0:
+        if name not in BUDGET_KEYS or not re.fullmatch("[1-9][0-9]{0,14}", value):
             raise ConfigError(f"CRP_MCP_BUDGET: {part!r} is not `NAME=NUMBER` with one of {', '.join(BUDGET_KEYS)}")
         given[name] = int(value)
     return budget_of(given)

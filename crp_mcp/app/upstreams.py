@@ -20,7 +20,17 @@ TOKENS_ENV = "CRP_MCP_TOKENS"
 
 def in_place(argv: Sequence[str], *, name: str | None = None, timeout: float | None = None) -> UpstreamSpec:
     """The one server that is wrapped in place: its environment is ours as it is, since the host chose it."""
-    return UpstreamSpec(name or derived_name(argv), tuple(argv), timeout=timeout)
+    return UpstreamSpec(name or derived_name(argv), tuple(argv), timeout=_checked(timeout))
+
+
+def _checked(timeout: float | None) -> float | None:
+    """A `--timeout`. Raises ConfigError."""
+    if timeout is not None:
+        from crp_mcp.config.fields import LONGEST_SECONDS  # most name none, and start-up is measured
+
+        if not 0 < timeout <= LONGEST_SECONDS:
+            raise ConfigError(f"--timeout must be a number of seconds above 0 and at most {LONGEST_SECONDS} (30 days)")
+    return timeout
 
 
 def remote_in_place(
@@ -40,7 +50,7 @@ def remote_in_place(
     from crp_mcp.config.expand import Expander
     from crp_mcp.config.remote import header_problem
 
-    expander = Expander(environment, {})
+    expander, timeout = Expander(environment, {}), _checked(timeout)
     url = expander.text(url, "--url")
     parts = _address(url)
     found: dict[str, str] = {}
@@ -65,14 +75,11 @@ def _address(url: str) -> str:
     """The host of a URL, which is its server's name where it has no other. Raises ConfigError."""
     from urllib.parse import urlsplit  # most have no remote server
 
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isascii() or not url.isprintable() or " " in url:
+    from crp_mcp.config.fields import is_address
+
+    if not is_address(url):
         raise ConfigError("--url is no address of a server: write http://HOST/PATH or https://HOST/PATH")
-    return parts.hostname or ""
+    return urlsplit(url).hostname or ""
 
 
 def tokens_folder(environment: Mapping[str, str]) -> str:

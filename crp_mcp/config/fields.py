@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from crp_mcp.core.durations import parse_duration
 from crp_mcp.errors import ConfigError
@@ -15,7 +17,12 @@ from .expand import Expander
 from .jsonc import Document
 from .jsonc import Path as Steps
 
+MOST = 2**53
+"""The largest whole number that means the same to whatever reads it."""
+LONGEST_SECONDS = 30 * 86_400
 _SECONDS_AT_MOST, _MILLISECONDS_AT_LEAST = 1_000, 10_000
+_LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_IN_URLS = re.compile(r"[\x21-\x7e]+")
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str | None:
@@ -70,8 +77,10 @@ class Field:
         if not isinstance(value, str):
             raise self.error(f"must be text, not {_kind(self.value)}")
         expanded = expander.text(value, f"{self.place()}: {self.name()}")
-        if "\0" in expanded or not (expanded or empty):
-            raise self.error("is empty" if not expanded else "holds a NUL character")
+        if not (expanded or empty):
+            raise self.error("is empty")
+        if not is_writable(expanded):
+            raise self.error("holds a NUL character, or half of one that stands for two (a lone surrogate)")
         return expanded
 
     def path_under(self, folder: Path, expander: Expander) -> Path:
@@ -97,22 +106,64 @@ class Field:
             raise self.error(f"must be one of {', '.join(allowed)}")
         return self.value
 
+    def whole(self, least: int = 1, most: int = MOST) -> int:
+        """A whole number within a range."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value <= most:
+            above = "above 0" if (least, most) == (1, MOST) else f"from {least} to {most}"
+            raise self.error(f"must be a whole number {above}")
+        return self.value
+
+    def label(self) -> str:
+        """A label of the tool registry's lattice."""
+        if not isinstance(self.value, str) or not _LABEL.fullmatch(self.value):
+            raise self.error("is not a label: upper-case letters, digits and `_`, as in the tool registry's `labels`")
+        return self.value
+
+    def url(self, expander: Expander, what: str = "is no address of a server") -> str:
+        """A URL that can be connected to. The error does not show it: there may be a key in it."""
+        url = self.text(expander, empty=False)
+        if not is_address(url):
+            raise self.error(f"{what}: write http://HOST/PATH or https://HOST/PATH")
+        return url
+
     def timeout(self) -> float:
         """Seconds. Claude Code writes milliseconds under this name: large numbers are those, doubtful ones refused."""
-        if isinstance(self.value, int | float) and not isinstance(self.value, bool) and self.value > 0:
+        seconds = self._seconds()
+        if not 0 < seconds <= LONGEST_SECONDS:
+            raise self.error('must be above 0 and at most 30 days; write a duration such as "PT90S" or "PT30M"')
+        return seconds
+
+    def _seconds(self) -> float:
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
             if self.value <= _SECONDS_AT_MOST:
                 return float(self.value)
             if self.value >= _MILLISECONDS_AT_LEAST:
-                return self.value / 1000
+                return self.value / 1000 if self.value < MOST else MOST
             raise self.error('could be seconds or milliseconds; write a duration such as "PT90S" or "PT30M"')
         if isinstance(self.value, str):
             try:
-                seconds = parse_duration(self.value)
+                return float(parse_duration(self.value))
             except ValueError as problem:
                 raise self.error(f"is {problem}") from None
-            if seconds > 0:
-                return float(seconds)
         raise self.error('must be a number of seconds above 0, or a duration such as "PT90S"')
+
+
+def is_writable(text: str) -> bool:
+    """Whether text can go into a file, a command line or an environment."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
+def is_address(url: str) -> bool:
+    """Whether a URL can be connected to over HTTP."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    return usable and _IN_URLS.fullmatch(url) is not None
 
 
 def _kind(value: object) -> str:

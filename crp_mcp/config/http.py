@@ -13,8 +13,12 @@ from .fields import Field
 _KEYS = ("tokens", "token_file", "oauth", "hosts", "origins", "public_url", "limits")
 _OAUTH_KEYS = ("issuer", "audience", "scopes", "tenant_claim", "jwks_url", "clearances")
 _TENANT = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
-_LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
-_SHORTEST_TOKEN = 16
+_TOKEN = re.compile(r"[\x21-\x7e]{16,4096}")
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+_PORT = r"(?::(?:[0-9]{1,5}|\*))?"
+_HOST = re.compile(rf"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+){_PORT}")
+_ORIGIN = re.compile(rf"null|[A-Za-z][A-Za-z0-9+.-]*://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+){_PORT}")
+DAYS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +100,17 @@ def read_http(one: Field, path: Path, expander: Expander) -> HttpConfig:
         raise given["tokens"].error("is empty: name at least one token, or leave it out")
     if len({token.token for token in tokens}) < len(tokens):
         raise given["tokens"].error("holds the same token twice")
-    url = given["public_url"].text(expander, empty=False).rstrip("/") if "public_url" in given else None
-    if url is not None and not url.startswith(("https://", "http://")):
-        raise given["public_url"].error("must begin with https:// (or http://)")
     return HttpConfig(
         tokens,
         given["token_file"].path_under(path.parent, expander) if "token_file" in given else None,
         _oauth(given["oauth"], expander) if "oauth" in given else None,
-        given["hosts"].names() if "hosts" in given else (),
-        given["origins"].names() if "origins" in given else (),
-        url,
+        _each(given["hosts"], _HOST, "is no name of a host: write NAME, NAME:PORT or NAME:*")
+        if "hosts" in given
+        else (),
+        _each(given["origins"], _ORIGIN, "is no origin: write https://NAME, without a path")
+        if "origins" in given
+        else (),
+        _public_url(given["public_url"], expander) if "public_url" in given else None,
         _limits(given["limits"]) if "limits" in given else Limits(),
     )
 
@@ -116,18 +121,27 @@ def _token(one: Field, expander: Expander) -> Token:
         if key not in given:
             raise one.error(f"needs `{key}`")
     text = given["token"].text(expander, empty=False)
-    if len(text) < _SHORTEST_TOKEN or not text.isascii() or any(c.isspace() for c in text):
-        raise given["token"].error(f"must have {_SHORTEST_TOKEN} or more visible ASCII characters: it can be guessed")
+    if not _TOKEN.fullmatch(text):
+        raise given["token"].error("must have 16 to 4096 visible ASCII characters: a shorter one can be guessed")
     tenant = given["tenant"].text(expander, empty=False)
     if not _TENANT.fullmatch(tenant):
         raise given["tenant"].error("must be 1 to 128 printable characters")
-    return Token(text, tenant, _label(given["clearance"]) if "clearance" in given else None)
+    return Token(text, tenant, given["clearance"].label() if "clearance" in given else None)
 
 
-def _label(one: Field) -> str:
-    if not isinstance(one.value, str) or not _LABEL.fullmatch(one.value):
-        raise one.error("is not a label: upper-case letters, digits and `_`, as in the tool registry's `labels`")
-    return one.value
+def _each(one: Field, form: re.Pattern[str], problem: str) -> tuple[str, ...]:
+    """A list of texts of one form."""
+    for entry in one.items():
+        if not isinstance(entry.value, str) or not form.fullmatch(entry.value):
+            raise entry.error(problem)
+    return one.names()
+
+
+def _public_url(one: Field, expander: Expander) -> str:
+    url = one.url(expander, "is no address that clients can reach").rstrip("/")
+    if "?" in url or "#" in url:
+        raise one.error("must be an address alone, without `?` and `#`")
+    return url
 
 
 def _oauth(one: Field, expander: Expander) -> OAuthServer:
@@ -137,19 +151,22 @@ def _oauth(one: Field, expander: Expander) -> OAuthServer:
             raise one.error(f"needs `{key}`")
     clearances = given["clearances"].mapping() if "clearances" in given else {}
     return OAuthServer(
-        given["issuer"].text(expander, empty=False),
+        given["issuer"].url(expander),
         given["audience"].text(expander, empty=False),
-        given["scopes"].names() if "scopes" in given else (),
+        _each(given["scopes"], _SCOPE, "is no scope: visible ASCII without quotes") if "scopes" in given else (),
         given["tenant_claim"].text(expander, empty=False) if "tenant_claim" in given else "sub",
-        given["jwks_url"].text(expander, empty=False) if "jwks_url" in given else None,
-        {name: _label(label) for name, label in clearances.items()},
+        given["jwks_url"].url(expander) if "jwks_url" in given else None,
+        {name: label.label() for name, label in clearances.items()},
     )
 
 
 def _limits(one: Field) -> Limits:
-    found = {}
-    for key, member in one.mapping(tuple(each.name for each in fields(Limits))).items():
-        if isinstance(member.value, bool) or not isinstance(member.value, int) or member.value < 1:
-            raise member.error("must be a whole number above 0")
-        found[key] = member.value
-    return Limits(**found)
+    given = one.mapping(tuple(each.name for each in fields(Limits)))
+    return Limits(**{key: member.whole(*_range(key)) for key, member in given.items()})
+
+
+def _range(limit: str) -> tuple[int, int]:
+    """The least and the most that make sense: a request must fit, and something must end some day."""
+    if limit.endswith("_bytes"):
+        return 1024, (1 << 20 if limit == "header_bytes" else 1 << 30)
+    return 1, 30 * DAYS if limit.endswith(("_seconds", "_idle", "drain")) else 1_000_000

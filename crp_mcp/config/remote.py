@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from .expand import Expander
 from .fields import Field
@@ -50,7 +49,7 @@ def read_remote(keys: Mapping[str, Field], folder: Path, expander: Expander) -> 
     """What `url` and its neighbours say, as members of a ServerConfig."""
     headers = _headers(keys, folder, expander)
     found: dict[str, Any] = {
-        "url": checked_url(keys["url"], keys["url"].text(expander, empty=False)),
+        "url": keys["url"].url(expander),
         "headers": headers,
         "transport": _transport(keys),
     }
@@ -58,18 +57,6 @@ def read_remote(keys: Mapping[str, Field], folder: Path, expander: Expander) -> 
         if key in keys and keys[key].value is not None:
             found |= _auth(keys[key], headers, expander)
     return found
-
-
-def checked_url(where: Field, url: str) -> str:
-    """A URL that can be connected to. The error does not show it: there may be a key in it."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not _VALUE.fullmatch(url) or " " in url:
-        raise where.error("is no address of a server: write http://HOST/PATH or https://HOST/PATH")
-    return url
 
 
 def _transport(keys: Mapping[str, Field]) -> str:
@@ -170,13 +157,9 @@ def _oauth_value(name: str, member: Field, expander: Expander) -> object:
             return tuple(member.text(expander).split())
         return member.names()
     if name == "redirect_port":
-        port = member.value
-        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
-            raise member.error("must be a port number")
-        return port
+        return member.whole(1, 65_535)
     if name == "grant":
         return member.one_of(GRANTS)
-    text = member.text(expander, empty=False)
     if name in ("client_metadata_url", "issuer"):
-        return checked_url(member, text)
-    return text
+        return member.url(expander)
+    return member.text(expander, empty=False)

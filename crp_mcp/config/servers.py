@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crp_mcp.core.safety import parse_policy
-from crp_mcp.errors import BadRequest, ConfigError
+from crp_mcp.errors import ConfigError
 
 from .expand import Expander, folders_of, read_env_file
-from .fields import Field, unknown_key
-from .http import HttpConfig, read_http
+from .fields import Field, is_writable, unknown_key
+from .http import HttpConfig
 from .jsonc import decode, parse_jsonc
+from .own import read_own
 from .remote import OAuthConfig, read_remote
 
 ERAS = {
@@ -29,8 +29,6 @@ ERAS = {
     "modern": "2026-07-28",
 }
 OWN_SECTION = "crp"
-_OWN_KEYS = ("registry", "store", "clearance", "policy", "budget", "roots", "window", "http")
-_BUDGET_KEYS = ("store_bytes", "store_entries", "conversation_bytes", "conversation_entries")
 _LAUNCH_KEYS = ("command", "args", "env", "envFile", "cwd", "url", "headers", "headersFile", "auth")
 _KEYS = (*_LAUNCH_KEYS, "prefix", "allow", "deny", "era", "timeout", "inherit_env", "shared", "disabled")
 _FOREIGN = frozenset(
@@ -59,7 +57,6 @@ _FOREIGN = frozenset(
 )
 """Keys of other hosts, let pass in silence; any other unknown key is let pass with a warning."""
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
-_LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{1,24}")
 
 
@@ -150,61 +147,8 @@ def parse_config(text: str, path: Path, env: Mapping[str, str]) -> Config:
         server = _server(entry, name, path, expander, warnings)
         if server is not None:
             servers[name] = server
-    own = top.member(OWN_SECTION).mapping(_OWN_KEYS)
-    return Config(
-        tuple(servers.values()),
-        registry=_own_path(own, "registry", path, expander),
-        store=_own_path(own, "store", path, expander),
-        clearance=_clearance(own["clearance"]) if "clearance" in own else (),
-        policy=_policy(own["policy"], expander) if "policy" in own else None,
-        budget=_budget(own["budget"]) if "budget" in own else {},
-        roots=tuple(one.path_under(path.parent, expander) for one in own["roots"].items()) if "roots" in own else None,
-        window=_above_zero(own["window"]) if "window" in own else None,
-        http=read_http(own["http"], path, expander) if "http" in own else None,
-        warnings=tuple(warnings),
-    )
-
-
-def _policy(one: Field, expander: Expander) -> str:
-    """A CRP-Safety-Policy, checked."""
-    text = one.text(expander)
-    try:
-        return parse_policy(text).to_text()
-    except BadRequest as problem:
-        raise one.error(f"is no policy: {problem}") from None
-
-
-def _budget(one: Field) -> dict[str, int]:
-    """Whole numbers above 0."""
-    return {key: _above_zero(member) for key, member in one.mapping(_BUDGET_KEYS).items()}
-
-
-def _above_zero(one: Field) -> int:
-    if isinstance(one.value, bool) or not isinstance(one.value, int) or one.value < 1:
-        raise one.error("must be a whole number above 0")
-    return one.value
-
-
-def _clearance(one: Field) -> tuple[tuple[str, str], ...]:
-    """One label for all, or `{default, tenants: {name: label}, conversations: {name: label}}`."""
-    if isinstance(one.value, str):
-        return (("*", _label(one)),)
-    parts = one.mapping(("default", "tenants", "conversations"))
-    found = [("*", _label(parts["default"]))] if "default" in parts else []
-    for kind in ("tenant", "conversation"):
-        named = parts[f"{kind}s"].mapping() if f"{kind}s" in parts else {}
-        found += [(f"{kind}:{name}", _label(label)) for name, label in named.items()]
-    return tuple(found)
-
-
-def _label(one: Field) -> str:
-    if not isinstance(one.value, str) or not _LABEL.fullmatch(one.value):
-        raise one.error("is not a label: upper-case letters, digits and `_`, as in the tool registry's `labels`")
-    return one.value
-
-
-def _own_path(own: Mapping[str, Field], key: str, path: Path, expander: Expander) -> Path | None:
-    return own[key].path_under(path.parent, expander) if key in own else None
+    own = read_own(top.member(OWN_SECTION), path, expander)
+    return Config(tuple(servers.values()), warnings=tuple(warnings), **own)
 
 
 def _entries(top: Field) -> list[Field]:
@@ -216,7 +160,7 @@ def _entries(top: Field) -> list[Field]:
 
 
 def _server(entry: Field, name: str, path: Path, expander: Expander, warnings: list[str]) -> ServerConfig | None:
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or not is_writable(name):
         raise entry.error("is not a usable server name: use 1 to 128 printable characters")
     keys = entry.mapping()
     _check_keys(entry, warnings)
@@ -260,13 +204,17 @@ def _launch(entry: Field, keys: Mapping[str, Field], path: Path, expander: Expan
     return {
         "command": os.path.expanduser(keys["command"].text(expander, empty=False)),
         "args": tuple(one.text(expander) for one in keys["args"].items()) if "args" in keys else (),
-        "env": env | _texts(keys, "env", expander),
+        "env": env | _variables(keys, expander),
         "cwd": None if cwd is None else str(cwd),
     }
 
 
-def _texts(keys: Mapping[str, Field], key: str, expander: Expander) -> dict[str, str]:
-    return {name: one.text(expander) for name, one in keys[key].mapping().items()} if key in keys else {}
+def _variables(keys: Mapping[str, Field], expander: Expander) -> dict[str, str]:
+    given = keys["env"].mapping() if "env" in keys else {}
+    for name, one in given.items():
+        if not name or "=" in name or not is_writable(name):
+            raise one.error("is not the name of an environment variable")
+    return {name: one.text(expander) for name, one in given.items()}
 
 
 def _env_file(where: Field, file: Path) -> dict[str, str]:

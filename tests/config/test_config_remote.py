@@ -81,7 +81,7 @@ def test_credentials_in_each_hosts_words(auth: str, expected: object) -> None:
         ('{"url": "http://h", "headers": {"authorization": "${T}"}, "auth": "oauth"}', "exclude each other"),
         ('{"url": "http://h", "auth": {"client_scret": "${T}"}}', "is not a known key; known: scopes, client_id"),
         ('{"url": "http://h", "auth": {"passThrough": "X"}, "shared": true}', "s.shared cannot be"),
-        ('{"url": "http://h", "auth": {"redirect_port": 0}}', "must be a port number"),
+        ('{"url": "http://h", "auth": {"redirect_port": 0}}', "must be a whole number from 1 to 65535"),
         ('{"url": "http://h", "auth": {"grant": "password"}}', "must be one of authorization_code"),
         (
             '{"url": "http://h", "auth": {"grant": "client_credentials", "client_id": "i", "client_secret": "${T}"}}',

@@ -243,7 +243,7 @@ def test_what_would_let_strangers_in_is_refused_at_the_start(tmp_path: Path) -> 
         },
         "not both": {"tokens": [{"token": TOKEN_A, "tenant": "a"}], "oauth": {"issuer": "https://i", "audience": "x"}},
         "must begin with https": {"oauth": {"issuer": "http://issuer.example", "audience": "x"}},
-        "whole number above 0": {"limits": {"sessions": 0}},
+        "whole number from 1": {"limits": {"sessions": 0}},
         "is not a known key": {"token": "x"},
     }
     for text, section in cases.items():

@@ -79,8 +79,8 @@ def bind(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(address)
         listener.listen(512)
-    except OSError as error:
-        raise ConfigError(f"--http {host}:{port}: cannot listen there ({error.strerror or error})") from None
+    except (OSError, UnicodeError) as error:  # a name that cannot be one is not even asked for
+        raise ConfigError(f"--http {host}:{port}: cannot listen there ({error})") from None
     listener.setblocking(False)
     return listener
 
