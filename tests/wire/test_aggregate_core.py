@@ -364,3 +364,11 @@ def test_a_name_that_a_silent_server_may_own_waits_for_its_own_time() -> None:
     assert play.host(request(2, "tools/call", name="t")) == [Open("mute", 0.5)]
     said = [m for to, m in (one for one in play.wait(3.0) if type(one) is tuple) if to == "host"]
     assert [(m["id"], m["error"]["code"]) for m in said] == [(2, -32602)]
+
+
+def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
+    """Also where we answer alone."""
+    for play in (Playbook.aggregate("a"), Playbook.aggregate()):
+        ((to, said),) = play.host(request(1, "tools/list", _meta={**MODERN, META + "protocolVersion": "2099-01-01"}))
+        supported = {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+        assert (to, said["error"]["code"], said["error"]["data"]) == ("host", -32022, supported)

@@ -8,7 +8,7 @@ from .answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure, dump, with_membe
 from .calls import Call
 from .catalog import Items, read_tools
 from .commands import Command, OwnSide, ServerRules, ToHost
-from .eras import REMOVED, SUBSCRIPTION_ID
+from .eras import REMOVED, SUBSCRIPTION_ID, unspoken
 from .frame import Frame, text_of
 from .gather import Gather, Gathered
 from .link import Link
@@ -61,8 +61,11 @@ class Aggregate(Proxy):
         if method not in ("initialize", "ping") and not self.initialized:
             # Some hosts forget to say so.
             self._start_sessions(now)
+        refusal = unspoken(call.meta) if call.modern else None
         if call.modern and method in REMOVED:
-            self.fail(call, Failure(METHOD_NOT_FOUND, "Method not found"))
+            refusal = Failure(METHOD_NOT_FOUND, "Method not found")
+        if refusal is not None:
+            self.fail(call, refusal)
             return
         self._routes.get(method, self._unknown)(call, now)
 

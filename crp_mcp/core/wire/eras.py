@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .answers import HTTP_DATA, UNSUPPORTED_VERSION, Failure
 from .frame import Frame, text_of
+from .scan import members
 
 HANDSHAKE = "handshake"
 MODERN = "2026-07-28"
@@ -34,6 +35,21 @@ def is_modern(frame: Frame) -> bool:
         return True
     meta = frame.part("_meta")
     return meta is not None and ENVELOPE_VERSION in meta and frame.method != "initialize"
+
+
+def unspoken(meta: bytes | None) -> Failure | None:
+    """Why a request cannot be served whose envelope names a version that is none of these; None for any other."""
+    if meta is None or ENVELOPE_VERSION not in meta or meta[:1] != b"{":
+        return None
+    span = members(meta).get(ENVELOPE_VERSION.decode())
+    version = text_of(meta[span[0] : span[1]]) if span else MODERN
+    return None if version in MODERN_VERSIONS else unsupported(version or "")
+
+
+def unsupported(version: str) -> Failure:
+    """The error that says which versions there are."""
+    data = {"supported": list(MODERN_VERSIONS), "requested": version}
+    return Failure(UNSUPPORTED_VERSION, "This protocol version is not spoken here.", data)
 
 
 _MODERN_ERRORS = (b"-32020", b"-32021")

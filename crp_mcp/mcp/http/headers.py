@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from crp_mcp.core.wire.answers import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION
-from crp_mcp.core.wire.eras import MODERN_VERSIONS
+from crp_mcp.core.wire.answers import INVALID_PARAMS, METHOD_NOT_FOUND, Failure
+from crp_mcp.core.wire.eras import MODERN_VERSIONS, unsupported
 from crp_mcp.core.wire.frame import Frame, text_of
 from crp_mcp.core.wire.scan import members
 
@@ -50,23 +50,19 @@ _LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 _MAPS = frozenset(("patternProperties", "dependentSchemas", "$defs", "definitions"))
 
 
-class Fault(NamedTuple):
-    """Why a request is refused."""
-
-    code: int
-    text: str
-    data: Any = None
-
-
-def envelope_fault(frame: Frame, headers: Sequence[tuple[str, str]]) -> Fault | None:
+def envelope_fault(frame: Frame, headers: Sequence[tuple[str, str]]) -> Failure | None:
     """What is wrong with a request's envelope, or with the headers that repeat it; None if nothing is."""
     meta = frame.part("_meta")
+    found = members(meta) if meta is not None and meta[:1] == b"{" else {}
+    said = dict(headers).get(VERSION, MODERN_VERSIONS[0])
+    if said not in MODERN_VERSIONS and ENVELOPE + "protocolVersion" not in found:
+        # What the envelope of another version is like, nobody here knows.
+        return unsupported(said)
     if meta is None or meta[:1] != b"{":
-        return Fault(INVALID_PARAMS, f"params._meta must hold {ENVELOPE}protocolVersion and …/clientCapabilities")
-    found = members(meta)
+        return Failure(INVALID_PARAMS, f"params._meta must hold {ENVELOPE}protocolVersion and …/clientCapabilities")
     missing = [ENVELOPE + key for key in ("protocolVersion", "clientCapabilities") if ENVELOPE + key not in found]
     if missing:
-        return Fault(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}")
+        return Failure(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}")
     version = text_of(_value(meta, found, ENVELOPE + "protocolVersion"))
     for name, wanted in ((VERSION, version), (METHOD, frame.method)):
         fault = _repeats(headers, name, wanted, packed=False)
@@ -76,15 +72,10 @@ def envelope_fault(frame: Frame, headers: Sequence[tuple[str, str]]) -> Fault | 
         return unsupported(version or "")
     if frame.method == "initialize":
         # Behind us it would begin a handshake. The other methods that are gone are the server's to refuse.
-        return Fault(METHOD_NOT_FOUND, f"protocol {version} has no initialize")
+        return Failure(METHOD_NOT_FOUND, f"protocol {version} has no initialize")
     key = NAMED_BY.get(frame.method or "")
     named = text_of(frame.part(key)) if key else None
     return _repeats(headers, NAME, named, packed=True) if named is not None else None
-
-
-def unsupported(version: str) -> Fault:
-    data = {"supported": list(MODERN_VERSIONS), "requested": version}
-    return Fault(UNSUPPORTED_VERSION, "This protocol version is not spoken here.", data)
 
 
 def _value(raw: bytes, found: Mapping[str, tuple[int, int]], name: str) -> bytes:
@@ -92,14 +83,16 @@ def _value(raw: bytes, found: Mapping[str, tuple[int, int]], name: str) -> bytes
     return raw[start:end]
 
 
-def _repeats(headers: Sequence[tuple[str, str]], name: str, wanted: str | None, *, packed: bool) -> Fault | None:
+def _repeats(headers: Sequence[tuple[str, str]], name: str, wanted: str | None, *, packed: bool) -> Failure | None:
     given = [value for key, value in headers if key == name]
     if len(given) > 1:
-        return Fault(HEADER_MISMATCH, f"The header {name} stands there more than once.")
+        return Failure(HEADER_MISMATCH, f"The header {name} stands there more than once.")
     if not given:
-        return Fault(HEADER_MISMATCH, f"The header {name} is missing; it must repeat what the body says.")
+        return Failure(HEADER_MISMATCH, f"The header {name} is missing; it must repeat what the body says.")
     value = unpacked(given[0]) if packed else given[0]
-    return None if value == wanted else Fault(HEADER_MISMATCH, f"The header {name} says something else than the body.")
+    return (
+        None if value == wanted else Failure(HEADER_MISMATCH, f"The header {name} says something else than the body.")
+    )
 
 
 def unpacked(value: str) -> str | None:
@@ -159,7 +152,7 @@ def _positions(schema: Any) -> Iterator[tuple[tuple[str, ...] | None, Mapping[st
                 left += [(None, sub) for sub in value.values()]
 
 
-def param_fault(schema: Any, arguments: bytes | None, headers: Sequence[tuple[str, str]]) -> Fault | None:
+def param_fault(schema: Any, arguments: bytes | None, headers: Sequence[tuple[str, str]]) -> Failure | None:
     """What is wrong with a call's `Mcp-Param-*` headers; None if nothing is."""
     wanted = declared(schema)
     if not wanted:
@@ -171,7 +164,7 @@ def param_fault(schema: Any, arguments: bytes | None, headers: Sequence[tuple[st
     for one in wanted:
         fault = _param_fault(one, given, [value for key, value in headers if key == PARAM + one.header.lower()])
         if fault:
-            return Fault(HEADER_MISMATCH, f"The header Mcp-Param-{one.header} {fault}")
+            return Failure(HEADER_MISMATCH, f"The header Mcp-Param-{one.header} {fault}")
     return None
 
 

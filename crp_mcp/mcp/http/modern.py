@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from crp_mcp.core.wire.answers import request_line, without_members
-from crp_mcp.core.wire.eras import ENVELOPE_KEYS
+from crp_mcp.core.wire.answers import Failure, request_line, without_members
+from crp_mcp.core.wire.eras import ENVELOPE_KEYS, MODERN_VERSIONS, unsupported
 from crp_mcp.core.wire.frame import Frame, parse_line, text_of
 from crp_mcp.core.wire.scan import members
 
 from .channel import Channel, Exchange
-from .headers import VERSION, Fault, envelope_fault, param_fault, unsupported
+from .headers import VERSION, envelope_fault, param_fault
 from .outgoing import Outgoing
 from .request import Refusal, Request, accepts
 from .respond import Way, respond
@@ -70,9 +70,8 @@ class Modern:
     def _notified(self, request: Request) -> None:
         """Notifications mean nothing here: a request is cancelled by closing its response, by nobody else."""
         version = request.headers.get(VERSION, "")
-        fault = unsupported(version)
-        if version not in fault.data["supported"]:
-            _refuse(fault, None)
+        if version not in MODERN_VERSIONS:
+            _refuse(unsupported(version), None)
 
     async def _serve(self, request: Request, channel: Channel, frame: Frame) -> None:
         uri = text_of(frame.part("uri")) if frame.method == "resources/read" else None
@@ -180,7 +179,7 @@ class Modern:
         return list(self._channels.values())
 
 
-def _refuse(fault: Fault | None, frame: Frame | None) -> None:
+def _refuse(fault: Failure | None, frame: Frame | None) -> None:
     if fault is not None:
         ident = frame.id if frame and frame.id else b"null"
         status = 404 if fault.code == -32601 else 400

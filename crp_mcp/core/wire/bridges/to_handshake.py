@@ -17,8 +17,8 @@ from crp_mcp.core.wire.eras import (
     ENVELOPE_VERSION,
     HANDSHAKE_VERSIONS,
     LOG_LEVEL,
-    MODERN,
     REMOVED,
+    unspoken,
 )
 from crp_mcp.core.wire.frame import Edit, Frame, text_of
 from crp_mcp.core.wire.requests import same_id
@@ -108,13 +108,12 @@ class ToHandshake(Holding):
 
     def _refusal(self, frame: Frame, envelope: dict[str, bytes]) -> Failure | None:
         """What a server of 2026-07-28 would say of the request itself."""
-        version = text_of(envelope.get(ENVELOPE_VERSION.decode()))
         if frame.method in REMOVED:
             return NO_METHOD
-        if version is not None and version != MODERN:
-            data = {"supported": [MODERN], "requested": version}
-            return Failure(dialects.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-        if version is None or envelope.get(CAPABILITIES, b"")[:1] != b"{":
+        refusal = unspoken(frame.part("_meta"))
+        if refusal is not None:
+            return refusal
+        if text_of(envelope.get(ENVELOPE_VERSION.decode())) is None or envelope.get(CAPABILITIES, b"")[:1] != b"{":
             return Failure(
                 INVALID_PARAMS, f"Invalid params: _meta must have {ENVELOPE_VERSION.decode()} and {CAPABILITIES}"
             )
