@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,3 +55,12 @@ def cell_when(text: str, number: Number | None) -> When | None:
     if (year := year_of(number)) is not None and len(text.strip()) == 4:
         return When(year=year, literal=text)
     return cell_date(text)
+
+
+_MONTH = re.compile(r"(?P<year>1[5-9]\d\d|20\d\d)-(?P<month>0[1-9]|1[0-2])")
+
+
+def month_of(text: str) -> When | None:
+    """The month that a cell like `2008-09` states; None for any other."""
+    match = _MONTH.fullmatch(text.strip())
+    return None if match is None else When(int(match["year"]), int(match["month"]), literal=text.strip())

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any
 
-from .celltext import NULLS, Listed, cell_text, cell_when, is_day, single_number
+from .celltext import NULLS, Listed, cell_text, cell_when, is_day, month_of, single_number
 from .dates import When, find_dates, year_of
 from .numbers import Number, cell_number, in_one_unit
 from .units import CURRENCIES, Measure, measure_of, unit_in_name
@@ -179,7 +179,15 @@ class Column:
 
     @cached_property
     def dates(self) -> list[When | None]:
+        if self._is_monthly():
+            return [month_of(t) for t in self.texts]
         return [cell_when(t, n) for t, n in zip(self.texts, self.numbers, strict=True)]
+
+    def _is_monthly(self) -> bool:
+        """Whether every cell is a year and a month (`2008-09`), and not every one could be a season."""
+        found = [month_of(t) for t in self.texts if fold(t).strip() not in NULLS]
+        months = [w for w in found if w is not None and w.year is not None and w.month is not None]
+        return bool(months) and len(months) == len(found) and any(w.month != (w.year + 1) % 100 for w in months)
 
     @cached_property
     def is_date(self) -> bool:

@@ -93,6 +93,8 @@ def _build(match: re.Match[str]) -> When | None:
     year_end = None
     if g.get("dec"):
         year, year_end = _decade(int(g["dec"]), (g.get("qual") or "").lower())
+    elif g.get("yy") and year and _is_month(match, year):
+        month = int(g["yy"])
     elif g.get("yy") and year:
         year_end = year - year % 100 + int(g["yy"])
         if year_end <= year:
@@ -116,6 +118,13 @@ def _build(match: re.Match[str]) -> When | None:
         return None
     second = float(g["S"]) if g.get("S") else None
     return When(year, month, day, hour, minute, second, year_end, match.group(), match.start(), match.end())
+
+
+def _is_month(match: re.Match[str], year: int) -> bool:
+    """Whether `2025-03` is a month: what can be no season (`2025-26`) is one."""
+    return match.group()[4] == "-" and len(match.group()) == 7 and 1 <= int(match["yy"]) <= 12 and (
+        int(match["yy"]) != (year + 1) % 100
+    )  # fmt: skip
 
 
 def _month(name: str) -> int:

@@ -15,6 +15,7 @@ from . import (
     frame_scores,
     frame_sets,
     frame_stated,
+    frame_trend,
 )
 from .build import build
 from .document import Table, transposed
@@ -37,6 +38,7 @@ MARKED = {
     "range": 0.15,
     "only": 0.1,
     "scores": 0.15,
+    "trend": 0.15,
 }
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
@@ -51,6 +53,7 @@ _FRAMES = (
     frame_stated,
     frame_scores,
     frame_implied,
+    frame_trend,
 )
 
 
