@@ -56,17 +56,17 @@ class Aggregate(Proxy):
             "subscriptions/listen": self._listening.start,
         }
 
+    def refusal(self, call: Call) -> Failure | None:
+        if not call.modern:
+            return None
+        gone = call.frame.method in REMOVED
+        return unspoken(call.meta) or (Failure(METHOD_NOT_FOUND, "Method not found") if gone else None)
+
     def route(self, call: Call, now: float) -> None:
         method = call.frame.method or ""
         if method not in ("initialize", "ping") and not self.initialized:
             # Some hosts forget to say so.
             self._start_sessions(now)
-        refusal = unspoken(call.meta) if call.modern else None
-        if call.modern and method in REMOVED:
-            refusal = Failure(METHOD_NOT_FOUND, "Method not found")
-        if refusal is not None:
-            self.fail(call, refusal)
-            return
         self._routes.get(method, self._unknown)(call, now)
 
     def notify_servers(self, frame: Frame, now: float) -> None:

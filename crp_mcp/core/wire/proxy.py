@@ -77,6 +77,10 @@ class Proxy(Calling):
         if frame.method == "initialize":
             self._lending.greeting = frame.part("capabilities")
             self._roots.greeted(frame.part("capabilities"))
+        refusal = self.refusal(call)
+        if refusal is not None:
+            self.fail(call, refusal)
+            return
         try:
             if call.modern and frame.method != "server/discover" and self.links:
                 self._meet(call, now)
@@ -104,6 +108,10 @@ class Proxy(Calling):
         from .bridges.meeting import to_modern
 
         to_modern(link)
+
+    def refusal(self, call: Call) -> Failure | None:
+        """Why a request goes to no server at all; None where it is to be routed. One server behind us says it itself."""
+        return None
 
     def route(self, call: Call, now: float) -> None:
         """Decide where a request goes."""
