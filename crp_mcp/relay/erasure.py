@@ -15,13 +15,14 @@ from crp_mcp.proof.eccr import parse_leaf
 from crp_mcp.store import SqliteStore, Stub, descent, erase
 
 from .choosing import Selection
-from .leaving import Gone, Loose
+from .leaving import Gone, Loose, Stone, said_of
 from .matching import Matcher
 from .planning import BATCH, Plan, Planner, Step, groups_of, space_of
 from .rebuilding import Left, Made, Rebuilder
 from .remaining import Remains, emptied
 from .sealing import Sealer, item_of
 
+Question = Callable[..., list[descent.LooseText]]
 TRIES = 5
 WHOLE_FILE = 256 << 20
 """Store files up to this size are cleaned at once, also when nobody asked; larger ones by `crp-mcp sweep`."""
@@ -146,15 +147,16 @@ class Eraser:
         now, scope = self.now(), space_of(group[0])
         made = self._rebuild(group, order, now)
         gone = [self._gone(step.entry) for step in group]
-        stones = [self.sealer.tombstone(one, now) for one in gone]
         names = tuple(step.entry.scratch_id for step in group)
-        facts = {key for name in names for key in self.store.ask(descent.facts_on, scope, name)}
+        texts = self._along(scope, names, (descent.texts_of_facts, descent.answers_with))
+        stones = [self.sealer.tombstone(one, now) for one in (*gone, *self._delivered(texts))]
+        facts = tuple(text.key for text in texts if text.what == "fact")
         work = erase.Work(
             scope,
             names,
             rebuilt=tuple(one.rebuilt for one in made.values()),
-            facts=tuple(facts),
-            stones=tuple(erase.StoneRow(s.gone.id, s.gone.digest, s.body) for s in stones),
+            facts=facts,
+            stones=_rows(stones),
             why=order.why,
             at=now,
         )
@@ -164,6 +166,19 @@ class Eraser:
         report.tombstones += len(stones)
         report.texts += len(facts)
         self.forget(scope, names)
+
+    def _along(self, scope: Scope, names: Sequence[str], questions: Sequence[Question]) -> list[descent.LooseText]:
+        """The facts and turns that lose their words because of entries."""
+        found = [text for name in names for question in questions for text in self.store.ask(question, scope, name)]
+        return list({(text.what, text.key): text for text in found}.values())
+
+    def _delivered(self, texts: Sequence[descent.LooseText]) -> list[Gone]:
+        """An item for every leaf that a context has of facts and turns that go: each was salted by itself."""
+        return [
+            Gone(text.scope, text.id, digest, said=said_of(text))
+            for text in texts
+            for digest in self.store.ask(descent.delivered, text.scope, text.item)
+        ]
 
     def _rebuild(self, group: list[Step], order: _Order, now: float) -> dict[str, Made]:
         """What stands in for the entries of a group, sources first."""
@@ -210,7 +225,23 @@ class Eraser:
         for tenant, project in sorted(scopes):
             stubs = [one for one in plan.stubs if (one.scope.tenant, one.scope.project) == (tenant, project)]
             texts = [one for one in plan.texts if (one.scope.tenant, one.scope.project) == (tenant, project)]
-            self._loose_in(Scope(tenant, project), stubs, texts, report, _Order(reason, why))
+            self._loose_surely(Scope(tenant, project), stubs, texts, report, _Order(reason, why))
+
+    def _loose_surely(
+        self,
+        scope: Scope,
+        stubs: Sequence[Stub],
+        texts: Sequence[descent.LooseText],
+        report: Report,
+        order: _Order,
+    ) -> None:
+        """Do it, looked up anew where a context delivered one of the texts meanwhile."""
+        for _ in range(TRIES):
+            try:
+                return self._loose_in(scope, stubs, texts, report, order)
+            except erase.PlanChanged:
+                continue
+        raise Refused("what is to be erased is in use and keeps changing; try again")
 
     def _loose_in(
         self,
@@ -227,21 +258,28 @@ class Eraser:
             for stub in stubs
             if (digest := traces[stub.scratch_id].digest) is not None
         ]
-        stones = [self.sealer.tombstone(one, now) for one in gone]
-        built = {key for name in names for key in self.store.ask(descent.facts_on, scope, name)}
+        built = self._along(scope, names, (descent.texts_of_facts,))
+        texts = list({(text.what, text.key): text for text in (*texts, *built)}.values())
+        delivered = self._delivered(texts)
+        stones = [self.sealer.tombstone(one, now) for one in (*gone, *delivered)]
         work = erase.Work(
             scope,
             (),
             stubs=names,
             receipts=tuple(digest for trace in traces.values() for digest in trace.receipts),
             turns=tuple(one.key for one in texts if one.what == "turn"),
-            facts=tuple(built | {one.key for one in texts if one.what == "fact"}),
-            stones=tuple(erase.StoneRow(s.gone.id, s.gone.digest, s.body) for s in stones),
+            facts=tuple(one.key for one in texts if one.what == "fact"),
+            stones=_rows(stones),
             why=order.why,
             at=now,
         )
-        loose = [Loose(one.scope, {one.what: int(one.id.split()[-1])}) for one in texts]
+        known = {(one.scope, one.id) for one in delivered}
+        loose = [Loose(one.scope, said_of(one)) for one in texts if (one.scope, one.id) not in known]
         self.store.erase(work, lambda head: self.sealer.tombstoned(head, stones, order.reason, now, loose))
         report.stubs += names
-        report.texts += len(texts) + len(built)
+        report.texts += len(texts)
         report.tombstones += len(stones)
+
+
+def _rows(stones: Sequence[Stone]) -> tuple[erase.StoneRow, ...]:
+    return tuple(erase.StoneRow(stone.gone.id, stone.gone.digest, stone.body) for stone in stones)

@@ -143,11 +143,15 @@ class Sealer:
         turn_id: int | None,
         now: float,
         first: Events = (),
+        more: Mapping[str, Any] | None = None,
     ) -> tuple[Sealed, Receipt]:
-        """Receipt and record of what was made from items and is not kept as an entry; `first`: records before it."""
+        """Receipt and record of what was made from items and is not kept as an entry.
+
+        `first`: records before it; `more`: what its own record says besides.
+        """
         receipt = self._issue([source.item for source in sources], output_hash, now, None)
         leaves = tuple(Leaf(leaf, source.id) for leaf, source in zip(receipt.leaves, sources, strict=True))
-        events: Events = (*first, ("RECEIPT_ISSUED", event_data(receipt)))
+        events: Events = (*first, ("RECEIPT_ISSUED", {**event_data(receipt), **(more or {})}))
         return self._sealed(head, scope.conversation, turn_id, now, events, _stored(receipt, leaves)), receipt
 
     def event(self, head: Head, entry: Entry, event: str, data: Mapping[str, Any], now: float) -> Sealed:

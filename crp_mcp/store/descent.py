@@ -22,6 +22,26 @@ class LooseText:
     scope: Scope
     text: str
 
+    @property
+    def number(self) -> int:
+        """The number of a fact or a turn."""
+        return int(self.id.split()[-1])
+
+    @property
+    def item(self) -> str:
+        """What leaves of contexts that delivered it are kept as."""
+        return fact_item(self.key) if self.what == "fact" else turn_item(self.scope.conversation, self.number)
+
+
+def fact_item(key: int) -> str:
+    """What the leaf of a delivered fact is kept as."""
+    return f"uko-fact:fact/{key}"
+
+
+def turn_item(conversation: str, number: int) -> str:
+    """What the leaf of a delivered turn is kept as: turns are numbered in each conversation anew."""
+    return f"uko-turn:turn/{number} of {conversation}"
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -58,6 +78,19 @@ def sources_of(db: sqlite3.Connection, scope: Scope, scratch_id: str) -> tuple[t
             return tuple((item, body) for item, body in leaves)
         digest = row[1]
     return ()
+
+
+def delivered(db: sqlite3.Connection, scope: Scope, item: str) -> dict[str, list[str]]:
+    """Return the receipts that have `item` among their sources, by the digest that their leaves have for it."""
+    rows = db.execute(
+        "SELECT l.body, r.digest FROM leaf l JOIN receipt r ON r.id = l.receipt_id WHERE l.item = ? AND r.space_id = ? "
+        "ORDER BY r.id",
+        (item, scopes.space_of(db, scope) or 0),
+    )
+    found: dict[str, list[str]] = {}
+    for body, receipt in rows.fetchall():
+        found.setdefault(json.loads(body)["item_digest"], []).append(receipt)
+    return found
 
 
 def facts_on(db: sqlite3.Connection, scope: Scope, item: str) -> tuple[int, ...]:

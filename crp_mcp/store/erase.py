@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import NotFound
 from crp_mcp.store import entries, mutate, scopes
-from crp_mcp.store.descent import answers_with, built_on, facts_on
+from crp_mcp.store.descent import answers_with, built_on, delivered, fact_item, facts_on, turn_item
 from crp_mcp.store.ids import number_of
 from crp_mcp.store.model import CaptureDraft, SealEntry
 from crp_mcp.store.payloads import WrittenPayload
@@ -23,7 +23,7 @@ AT_ONCE = 4 << 20
 
 
 class PlanChanged(Exception):
-    """Something was built on an item, or it left, since the erasure was planned: plan again."""
+    """Something was built on an item or delivered it, or it left, since the erasure was planned: plan again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def apply(db: sqlite3.Connection, work: Work) -> list[Entry]:
         _revoke_built(db, space, scratch_id, work.at)
     for digest in work.receipts:
         _revoke(db, space, digest, None, work.at)
-    _empty_turns(db, work.turns)
-    _drop_facts(db, space, work.facts, work.at)
+    _empty_turns(db, work, work.turns)
+    _drop_facts(db, work, space)
     for entry, one in made:
         named = "UPDATE entry SET name = ? WHERE space_id = ? AND number = ?"
         db.execute(named, (one.name, space, number_of(entry.scratch_id)))
@@ -106,7 +106,7 @@ def _take_out(db: sqlite3.Connection, work: Work, item: str, successors: dict[st
         raise PlanChanged
     seq, entry = found
     space = scopes.space_of(db, work.scope) or 0
-    _empty_turns(db, [answer.key for answer in answers_with(db, work.scope, item)])
+    _empty_turns(db, work, [answer.key for answer in answers_with(db, work.scope, item)])
     db.execute(
         "DELETE FROM stream WHERE stream_id = ? AND conversation_id = "
         "(SELECT conversation_id FROM entry WHERE seq = ?) AND NOT EXISTS "
@@ -169,22 +169,36 @@ def _empty_stub(db: sqlite3.Connection, scope: Scope, scratch_id: str) -> None:
         raise NotFound(f"no entry {scratch_id!r} here")
 
 
-def _empty_turns(db: sqlite3.Connection, turns: Sequence[int]) -> None:
-    db.executemany("UPDATE turn SET text = NULL, decision = NULL WHERE id = ?", [(key,) for key in turns])
+def _revoke_delivered(db: sqlite3.Connection, work: Work, item: str) -> None:
+    """Put the contexts that delivered a fact or a turn out of force; each of its leaves must have its tombstone."""
+    buried = {stone.digest for stone in work.stones}
+    for digest, receipts in delivered(db, work.scope, item).items():
+        if digest not in buried:
+            raise PlanChanged
+        for receipt in receipts:
+            _revoke(db, 0, receipt, None, work.at, keep=True)
 
 
-def _drop_facts(db: sqlite3.Connection, space: int, facts: Sequence[int], at: float) -> None:
+def _empty_turns(db: sqlite3.Connection, work: Work, turns: Sequence[int]) -> None:
+    named = "SELECT c.name, t.number FROM turn t JOIN conversation c ON c.id = t.conversation_id WHERE t.id = ?"
+    for key in turns:
+        _revoke_delivered(db, work, turn_item(*db.execute(named, (key,)).fetchone()))
+        db.execute("UPDATE turn SET text = NULL, decision = NULL WHERE id = ?", (key,))
+
+
+def _drop_facts(db: sqlite3.Connection, work: Work, space: int) -> None:
     """Facts go with the receipts they were promoted with, which hold the plain hash of what they said."""
-    if not facts:
+    if not work.facts:
         return
-    for key in facts:
+    for key in work.facts:
+        _revoke_delivered(db, work, fact_item(key))
         digests = db.execute(
             "SELECT r.digest FROM fact f JOIN leaf l ON l.item = f.source JOIN receipt r ON r.id = l.receipt_id "
             "WHERE f.id = ? AND r.space_id = f.space_id AND instr(r.body, CAST(f.content_hash AS BLOB)) > 0",
             (key,),
         ).fetchall()
         for (digest,) in digests:
-            _revoke(db, space, digest, None, at)
-    db.executemany("DELETE FROM fact WHERE id = ?", [(key,) for key in facts])
+            _revoke(db, space, digest, None, work.at)
+    db.executemany("DELETE FROM fact WHERE id = ?", [(key,) for key in work.facts])
     # A search index only marks words as deleted until its segments are merged; building it anew leaves none behind.
     db.execute("INSERT INTO fact_fts (fact_fts) VALUES ('rebuild')")

@@ -42,7 +42,7 @@ UNPROTECTED = {
     "entry.stale_why": "words about that",
     "payload.lease_until": "means nothing once an upload is finished",
     "receipt.id": "the number of a row",
-    "leaf.item": "where it stands for a turn, a fact or a file in an assembled context: those are not erased by leaf",
+    "leaf.item": "where it stands for a file in an assembled context: those are not erased by leaf",
     "revoked.at": "the tombstone has the signed time",
     "revoked.successor": "a hint; the successor's signed bytes say what it supersedes",
     "tombstone.id": "the number of a row",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from crp_mcp.core.model import ToolClass, Volatility
 from crp_mcp.errors import Rejected
 from crp_mcp.proof.chain_verify import Verdict
+from crp_mcp.proof.export import verify_export
 from crp_mcp.relay.buffer import Budget
 from crp_mcp.relay.choosing import Selection
 from crp_mcp.store import Sealed, changes, facts
@@ -344,6 +347,71 @@ def test_the_receipt_of_a_context_falls_with_what_its_facts_and_turns_came_from(
     assert refused.value.code == "TOMBSTONED"
     audit = at.engine.auditor.verify()
     assert (audit.faults, audit.verdict) == ((), Verdict.VALID)
+
+
+def in_force(at: Bench, digest: str) -> bool:
+    """Whether a receipt that somebody kept, with its leaves, is still believed."""
+    found = at.engine.store.receipt(at.scope, digest)
+    try:
+        return bool(at.engine.receipts.check(found.body, leaves=found.leaves))
+    except Rejected as refused:
+        assert refused.code == "TOMBSTONED"  # noqa: PT017 - one of two answers
+        return False
+
+
+def test_a_context_falls_with_the_fact_or_the_turn_it_delivered(at: Bench) -> None:
+    """Erased by themselves, while the result stays; other conversations have turns of the same numbers."""
+    lasting = {"volatility": Volatility.STATIC, "ttl": None}
+
+    def given(*focus: str) -> str:
+        return str(ask(at, query="?", focus=list(focus), breadth=0)["structuredContent"]["receipt"])
+
+    told: dict[str, str] = {}
+    for conversation, name in (("conv_other", "Bob"), ("conv_test", "Ada")):
+        at.conversation = conversation
+        at.tool("record_turn", role="user", text=f"my name is {name}", turn=1)
+        told[name] = given("uko-turn:turn/1")
+    at.tool("record_turn", role="user", text="which colour?", turn=2)
+    made = at.capture(text_result("blue"), tool="colour", policy=lasting, arguments={"of": "x"}).entry.scratch_id
+    two = given("uko-turn:turn/2")
+    at.tool("scratch_pin", scratch_id=made, name="Zed", promote=True)
+    at.tool("scratch_pin", scratch_id=made, name="another")
+    fact = given("uko-fact:fact/1")
+    receipts = (told["Ada"], two, fact, told["Bob"])
+    assert [in_force(at, digest) for digest in receipts] == [True] * 4
+    for wanted, left in (("Ada", [False, True, True, True]), ("Zed", [False, True, False, True])):
+        at.engine.eraser.carry_out(at.engine.eraser.plan(Selection(matching=wanted)), reason="purge")
+        assert [in_force(at, digest) for digest in receipts] == left, wanted
+        audit = at.engine.auditor.verify()
+        assert (audit.faults, audit.verdict) == ((), Verdict.VALID)
+    lines = list(at.engine.auditor.export())
+    exported = verify_export(lines, keys=at.engine.keyring.own, verify_signature=at.engine.keyring.verify)
+    assert (exported.verdict, exported.faults) == (Verdict.VALID, ())
+    assert sum(b'"type":"tombstone"' in line for line in lines) == 2
+
+
+def test_a_turn_that_was_delivered_before_it_used_what_is_erased_takes_its_contexts_along(at: Bench) -> None:
+    """Its words go with the result, so a context that gave them does too."""
+    at.tool("record_turn", role="user", text="and the margin?", turn=1)
+    at.tool("record_turn", role="assistant", text="about a third, I think", turn=2)
+    digest = ask(at, query="?", focus=["uko-turn:turn/2"], breadth=0)["structuredContent"]["receipt"]
+    made = at.capture(text_result("31 percent"), tool="margins", turn_id=2).entry.scratch_id
+    assert in_force(at, digest)
+    at.engine.eraser.carry_out(at.engine.eraser.plan(Selection(ids=(made,))), reason="purge")
+    assert not in_force(at, digest)
+    audit = at.engine.auditor.verify()
+    assert (audit.faults, audit.verdict) == ((), Verdict.VALID)
+
+
+def test_a_leaf_that_is_moved_to_another_fact_or_turn_is_found(at: Bench) -> None:
+    """Else the erasure of the one it is of would miss the context."""
+    at.tool("record_turn", role="user", text="my name is Ada", turn=1)
+    ask(at, query="?", focus=["uko-turn:turn/1"], breadth=0)
+    for wrong in ("uko-turn:turn/2 of conv_test", "uko-fact:fact/1", "uko-doc:file/a.md"):
+        with closing(sqlite3.connect(at.engine.store.path)) as db:
+            db.execute("UPDATE leaf SET item = ?", (wrong,))
+            db.commit()
+        assert at.engine.auditor.verify().verdict is Verdict.BROKEN, wrong
 
 
 def test_turns_about_what_is_withheld_are_withheld(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Erasures:
             if stone is None or (stone.item_digest, stone.at, name) != (digest, int(at), said[0][0]):
                 self._add(f"the tombstone of {said[0][0]} was changed", seq=said[0][1], item=said[0][0])
         lost = (
-            "SELECT id, seq FROM said.gone WHERE how = 'purged' AND stone NOT IN (SELECT hash FROM said.stone) "
+            "SELECT id, seq FROM said.gone WHERE how != 'evicted' AND stone NOT IN (SELECT hash FROM said.stone) "
             "ORDER BY seq"
         )
         for name, seq in here.execute(lost):
@@ -121,7 +121,7 @@ class Erasures:
             elif how == "evicted" and not self._is_left(name, session, salt, left):
                 self._add(f"what is left of {name} is not what was recorded when it left", seq=seq, item=name)
         lost = (
-            "SELECT id, min(seq) FROM said.gone g WHERE NOT EXISTS "
+            "SELECT id, min(seq) FROM said.gone g WHERE how != 'loose' AND NOT EXISTS "
             "(SELECT 1 FROM said.stub b WHERE b.id = g.id AND b.session = g.session) GROUP BY id, session ORDER BY 2"
         )
         for name, seq in here.execute(lost):

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from crp_mcp.proof.chain import Record
+from crp_mcp.store.descent import fact_item, turn_item
 
 TABLES = """
 CREATE TABLE said.call (digest, session, id, seq INTEGER, tool, input, fixed, seen DEFAULT 0);
@@ -23,6 +24,7 @@ CREATE TABLE said.pin (id, session, seq INTEGER, pinned, PRIMARY KEY (id, sessio
 CREATE TABLE said.promoted (fact, source, supersedes, seq INTEGER, at REAL, receipt);
 CREATE TABLE said.erased (fact, receipt, seq INTEGER);
 CREATE TABLE said.replaced (id, old, session, seq INTEGER);
+CREATE TABLE said.given (receipt, leaf INTEGER, item, PRIMARY KEY (receipt, leaf)) WITHOUT ROWID;
 CREATE TABLE said.refused (rejection, seq INTEGER);
 CREATE TABLE said.stored (receipt, copies, PRIMARY KEY (receipt)) WITHOUT ROWID;
 CREATE TABLE said.off (receipt PRIMARY KEY) WITHOUT ROWID;
@@ -48,6 +50,7 @@ _KINDS = {
     "pin": 4,
     "promoted": 6,
     "erased": 3,
+    "given": 3,
     "replaced": 4,
     "refused": 2,
 }
@@ -92,14 +95,15 @@ class Ledger:
         elif event == "RECEIPT_ISSUED":
             receipt = _text(data["receipt"])
             self._add("issued", receipt, session, name, seq, _text(data.get("supersedes")))
+            self._note_given(receipt, session, data)
             if promoted is not None:
                 self._add("promoted", *promoted, receipt)
         elif event in ("PINNED", "UNPINNED") and name:
             self._add("pin", name, session, seq, int(event == "PINNED"))
         elif event == "TOMBSTONED" and name:
             self._add("gone", _text(data["item_digest"]), session, name, seq, _text(data["tombstone"]), "purged", None)
-        elif event == "TOMBSTONED" and isinstance(data.get("fact"), int):
-            self._add("erased", data["fact"], _text(data.get("receipt")), seq)
+        elif event == "TOMBSTONED":
+            self._note_loose(seq, session, data)
         elif event == "EVICTED" and name:
             self._add("gone", None, session, name, seq, None, "evicted", _text(data.get("stub_hash")))
         elif event == "PROMOTED":
@@ -109,6 +113,25 @@ class Ledger:
             self._add("replaced", name, _text(data.get("supersedes")), session, seq)
         elif event == "RECEIPT_REJECTED":
             self._add("refused", _text(data.get("rejection")), seq)
+
+    def _note_given(self, receipt: str | None, session: str, data: dict[str, Any]) -> None:
+        """Which leaves of a context are of facts and turns; a row without a leaf says that the record tells of them."""
+        if "facts" in data or "turns" in data:
+            self._add("given", receipt, -1, None)
+        for leaf, key in data.get("facts", ()):
+            self._add("given", receipt, _number(leaf), fact_item(key))
+        for leaf, key in data.get("turns", ()):
+            self._add("given", receipt, _number(leaf), turn_item(session, key))
+
+    def _note_loose(self, seq: int, session: str, data: dict[str, Any]) -> None:
+        """A fact or the words of a turn that were erased; with a tombstone for each leaf that contexts have of them."""
+        what = "fact" if "fact" in data else "turn"
+        key = _number(data[what])
+        if what == "fact":
+            self._add("erased", key, None, seq)
+        if "item_digest" in data:
+            digest, stone = _text(data["item_digest"]), _text(data["tombstone"])
+            self._add("gone", digest, session, f"{what} {key}", seq, stone, "loose", None)
 
     def _add(self, kind: str, *values: object) -> None:
         self._waiting[kind].append(values)

@@ -94,13 +94,22 @@ class Receipts:
             raise Rejected("its bytes do not have its digest", code="BAD_HASH")
         return found
 
+    def _check_loose(self, row: ReceiptRow, digest: str, item: str, said: str | None, seq: int) -> None:
+        """A leaf of a turn, a fact or a file in an assembled context: kept as what was recorded, in force or not."""
+        if item != said and (said is not None or item.startswith(("uko-fact:", "uko-turn:"))):
+            self._fault(row, seq, f"a leaf of it is kept as that of {item}, but is that of {said or 'a file'}")
+        if self.ledger.ask("SELECT 1 FROM said.gone WHERE digest = ?", digest):
+            self.ledger.db.execute("INSERT OR IGNORE INTO said.off VALUES (?)", (row.digest,))
+
     def _check_leaves(self, row: ReceiptRow, found: VerifiedReceipt, own: str | None, seq: int, *, built: bool) -> None:
         """Which entry each leaf stands for, whether that was purged, and what was therefore built on what."""
-        for (item, _), source in zip(row.leaves, found.items or (), strict=True):
+        given = dict(self.ledger.ask("SELECT leaf, item FROM said.given WHERE receipt = ?", row.digest))
+        for number, ((item, _), source) in enumerate(zip(row.leaves, found.items or (), strict=True)):
             known = self.ledger.ask("SELECT id FROM said.call WHERE digest = ?", source.digest)
             name = known[0][0] if known else None
             if name is None and item is not None and number_of(item) is None:
-                continue  # a turn, a fact or a file in an assembled context: not an entry
+                self._check_loose(row, source.digest, item, given.get(number) if given else item, seq)
+                continue
             if name is None or item != (None if name == own else name):
                 self._fault(row, seq, f"a leaf of it is kept as that of {item or own}, but is that of {name}")
                 continue

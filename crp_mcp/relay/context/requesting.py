@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crp_mcp.core.assemble.assembling import assemble
 from crp_mcp.core.assemble.reply import Reply
-from crp_mcp.core.model import DAY, Entry, Fact, Turn
+from crp_mcp.core.model import DAY, Entry, Fact, Scope, Turn
 from crp_mcp.core.request.models import ContextBudget, ContextFragment, ContextRequest, TemporalScope
 from crp_mcp.proof.chain import salted_digest
 from crp_mcp.proof.eccr import Item
@@ -19,7 +19,7 @@ from crp_mcp.relay.reading import Reader
 from crp_mcp.relay.sealing import Sealer, Source, item_of, text_hash
 from crp_mcp.relay.service import Counter
 from crp_mcp.relay.using import Ask, Using
-from crp_mcp.store import Head, Sealed, SqliteStore, history
+from crp_mcp.store import Head, Sealed, SqliteStore, Stub, descent, history
 from crp_mcp.workspace.code import code_parsers
 from crp_mcp.workspace.corpus import Workspace, open_workspace
 from crp_mcp.workspace.roots import folders_of, within
@@ -145,13 +145,27 @@ class Requester:
 
     def _seal(self, ask: Ask, corpus: Joined, reply: Reply, previous: int | None) -> tuple[str, int]:
         now = self.now()
-        sources = named([Source(one.uko_node, self._item(corpus, one, now)) for one in reply.fragments])
+        items = [corpus.tiers.items.get(one.uko_node) for one in reply.fragments]
+        sources = [
+            Source(source_id(ask.scope, one.uko_node, item), self._item(corpus, one, now))
+            for one, item in zip(reply.fragments, items, strict=True)
+        ]
         sources += self._behind(corpus, reply, {one.id for one in sources})
+        given = {
+            "facts": [[leaf, one.id] for leaf, one in enumerate(items) if isinstance(one, Fact)],
+            "turns": [[leaf, one.number] for leaf, one in enumerate(items) if isinstance(one, Turn)],
+        }
         made: list[str] = []
 
         def seal(head: Head) -> Sealed:
             sealed, receipt = self.sealer.assembled(
-                head, ask.scope, sources=sources, output_hash=text_hash(reply.text), turn_id=ask.turn, now=now
+                head,
+                ask.scope,
+                sources=sources,
+                output_hash=text_hash(reply.text),
+                turn_id=ask.turn,
+                now=now,
+                more=given,
             )
             made.append(receipt.digest)
             return sealed
@@ -216,6 +230,10 @@ def saved_by(used: Sequence[Entry], reply: Reply) -> int | None:
     return max(0, sum(filter(None, raw)) - sent)
 
 
-def named(sources: Sequence[Source]) -> list[Source]:
-    """Sources under the ids a purge looks for: an entry's is its scratch_id."""
-    return [Source(one.id.removeprefix("uko-tool:entry/"), one.item) for one in sources]
+def source_id(scope: Scope, uri: str, item: Entry | Stub | Turn | Fact | None) -> str:
+    """The id under which a purge looks for what a fragment was made of: an entry's is its scratch_id."""
+    if isinstance(item, Fact):
+        return descent.fact_item(item.id)
+    if isinstance(item, Turn):
+        return descent.turn_item(scope.conversation, item.number)
+    return uri.removeprefix("uko-tool:entry/")
