@@ -67,12 +67,12 @@ def _build_rows(db: sqlite3.Connection, name: str, shape: Shape, payload: Payloa
     plans = plan_columns(columns, text_cells=text_cells, rows=shape.rows or 0)
     table = Table(db, name, plans, text_cells)
     names = [column.name for column in columns]
-    if shape.columns and has_blocks(shape):
-        for block in row_blocks(payload.read, payload.size, shape):
-            table.add_block(block, names)
-    elif payload.size <= SMALL and (items := small_rows(payload.read(0, payload.size), shape, literals=table.nested)):
+    if payload.size <= SMALL and (items := small_rows(payload.read(0, payload.size), shape, literals=table.nested)):
         for at in range(0, len(items), BATCH):
             table.add_block(items[at : at + BATCH], names)
+    elif shape.columns and has_blocks(shape):
+        for block in row_blocks(payload.read, payload.size, shape):
+            table.add_block(block, names)
     else:
         rows = stream_rows(payload.read, payload.size, shape)
         while batch := list(islice(rows, BATCH)):

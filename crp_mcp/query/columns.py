@@ -15,6 +15,8 @@ from crp_mcp.core.folding import fold, unique_names
 from crp_mcp.core.shape.column_values import NUMBERS, Reading, all_readings, find_reading, fits
 from crp_mcp.core.shape.model import Column
 
+from .rewrite import COMPENSATED, is_safe
+
 MOST = 900
 """Columns of a table; SQLite holds 2,000, and each may need a second one beside it."""
 _INT64 = 2**63
@@ -47,7 +49,7 @@ class ColumnPlan:
     mixed: bool = False
     """Numbers and texts stand in it: the original is kept as what it is, number or text."""
     digits: int | None = None
-    """Of fractions that are stored as such: digits after the point they seem to have at most."""
+    """Of fractions whose sums need it: digits after the point they seem to have at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,18 @@ def plan_columns(columns: Sequence[Column], *, text_cells: bool, rows: int) -> l
         stored = _store_as(column, text_cells)
         kind = "bigint" if stored.kind == "int" and _may_overflow(column, rows) else stored.kind
         second = free_beside(name, used) if stored.beside else None
-        digits = _digits(column) if stored.declared == "REAL" else None
+        digits = _digits(column) if stored.declared == "REAL" and not _adds_up(column, rows) else None
         plans.append(ColumnPlan(name, at, stored.declared, kind, stored.reading, second, stored.mixed, digits))
     return plans
+
+
+def _adds_up(column: Column, rows: int) -> bool:
+    """Whether there is so little to add up that SQLite's own sum, rounded, is certainly the exact one."""
+    if not set(column.types) <= {"int", "float"} or column.low is None or column.high is None:
+        return False
+    most = max(abs(_decimal(column.low)), abs(_decimal(column.high)))
+    digits = _digits(column)
+    return digits is not None and is_safe(rows, float(most) * rows, digits, compensated=COMPENSATED)
 
 
 def _digits(column: Column) -> int | None:
