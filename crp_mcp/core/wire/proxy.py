@@ -110,7 +110,7 @@ class Proxy(Calling):
         to_modern(link)
 
     def refusal(self, call: Call) -> Failure | None:
-        """Why a request goes to no server at all; None where it is to be routed. One server behind us says it itself."""
+        """Why a request goes to no server at all; None where it is to be routed. A lone server says so itself."""
         return None
 
     def route(self, call: Call, now: float) -> None:

@@ -32,10 +32,22 @@ class Protocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
         self._late = self.loop.call_later(self.limits.header_seconds, self._too_late)
         if len(self.connections) > self.limits.connections:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the connection that has been idle longest: whoever holds many open keeps nobody out."""
+        alive = [one for one in self.connections if isinstance(one, Protocol) and not one.transport.is_closing()]
+        if len(alive) > self.limits.connections:
             log("warning", "too_many_connections", most=self.limits.connections)
-            transport.abort()
+            idle = [one for one in alive if one is not self and one._waits()]
+            min(idle, key=lambda one: one._idle_since, default=self).transport.abort()
+
+    def on_response_complete(self) -> None:
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._late.cancel()
