@@ -66,6 +66,11 @@ class LazyCounter:
         self._lock = threading.Lock()
         self._counter: Counter | None = None
 
+    @property
+    def loaded(self) -> bool:
+        """Whether asking for it costs nothing."""
+        return self._counter is not None
+
     def __call__(self) -> Counter:
         if self._counter is None:
             with self._lock:

@@ -86,7 +86,8 @@ def record(
 ) -> Entry:
     """Capture one output, or one chunk of a stream."""
     from crp_mcp.core.model import ToolCall
-    from crp_mcp.relay.service import Job, read_text
+    from crp_mcp.relay.results import read_text
+    from crp_mcp.relay.service import Job
 
     meta = {"dev.crp/conversation": options.conversation} if options.conversation else {}
     scope = engine.conversations.scope(meta)

@@ -63,7 +63,7 @@ def policy_of(options: argparse.Namespace) -> ToolPolicy:
 def summarise(data: bytes, form: str, tool: str, policy: ToolPolicy, counter: Counter) -> dict[str, Any]:
     """Everything a host would see of these bytes, and what they were read as."""
     from crp_mcp.core.plan import Verdict, decide, render_all
-    from crp_mcp.relay.service import read_result, read_text
+    from crp_mcp.relay.results import read_result, read_text
 
     reading = read_result(data) if form == "call_tool_result" else read_text(data)
     shape = reading.shape

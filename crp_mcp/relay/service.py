@@ -6,33 +6,25 @@ to a result is decided here and nowhere else: shape, decide, summarise, then one
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import orjson
 
 from crp_mcp.core.model import Entry, Persistence, Scope, ToolCall, ToolClass, ToolPolicy
-from crp_mcp.core.payload import (
-    Scan,
-    Structured,
-    extract_payload,
-    replace_with_summary,
-    strip_reserved,
-    text_blocks,
-)
-from crp_mcp.core.payload.memory import scan_bytes
-from crp_mcp.core.plan import Text, Verdict, decide, render_all, text_of, visible_texts
-from crp_mcp.core.shape import read_shape, shape_to_json
-from crp_mcp.core.shape.model import Shape
+from crp_mcp.core.plan import Text, Verdict, decide, render_all
+from crp_mcp.core.shape import shape_to_json
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store, WrittenPayload
 
-from .labels import Guard, hints_of, label_of
-from .sealing import Sealer, canonical_arguments
+from .labels import Guard, label_of
+from .results import Reading, read_result
+from .sealing import Sealer, call_hash_of, canonical_arguments
 
 COUNT_AT_ONCE = 256 * 1024
 """Payloads up to this many bytes have their tokens counted before the answer; larger ones after it."""
+COUNT_FORWARDED = 16 * 1024
+"""The same for what is forwarded as it came, whose answer needs no count: so few cost less than a second write."""
 
 
 class RunningCount(Protocol):
@@ -56,10 +48,12 @@ class Counter(Protocol):
     def running(self) -> RunningCount: ...
 
 
-class Sink(Protocol):
-    """Takes bytes: a payload writer, a hash."""
+class CounterSource(Protocol):
+    """Gives the counter; `loaded`: without having to load it first."""
 
-    def write(self, piece: bytes) -> None: ...
+    @property
+    def loaded(self) -> bool: ...
+    def __call__(self) -> Counter: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,62 +96,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What capturing learnt of a result before deciding: payload, shape, and the texts a model would see."""
+class Summaries:
+    """The summaries of one result, which name its id; their tokens all told."""
 
-    form: str
-    shape: Shape
-    texts: tuple[Text, ...]
-    payload: Callable[[Sink], object]
-    """Writes the payload's bytes."""
-    rewrite: Callable[..., Iterable[bytes]]
-    """`replace_with_summary` or its twin, for this result."""
-    strip: Callable[[], Iterable[bytes] | None]
-    """The result without keys that are ours alone; None where there are none."""
-    written: WrittenPayload | None = None
-    """Set where the payload had to be written to be read at all."""
-    labels: tuple[object, ...] = ()
-    """Labels the upstream gave it: they may only raise the declared one."""
-
-
-def read_result(result: bytes) -> Reading:
-    """Payload, shape and visible texts of a result in memory. Never raises."""
-    payload = extract_payload(result)
-    shape = read_shape(payload.data, form=payload.form, is_error=payload.is_error)
-    if payload.form == "text":
-        texts: tuple[Text, ...] = (text_of(0, payload.data, shape),)
-    elif _is_one_piece(scan := scan_bytes(result)):
-        texts = (text_of(None, result, shape),)
-    else:
-        own = payload.structured is Structured.OTHER
-        raw = (scan.members or {}).get("structuredContent") if own else None
-        structured = None if raw is None else bytes(raw)
-        texts = visible_texts(text_blocks(result), payload.structured, structured, shape, read_shape)
-
-    def strip() -> Iterable[bytes] | None:
-        stripped = strip_reserved(result)
-        return None if stripped is result else (stripped,)
-
-    def rewrite(*args: Any, **options: Any) -> Iterable[bytes]:
-        return (replace_with_summary(result, *args, **options),)
-
-    write = payload.data
-    return Reading(
-        payload.form, shape, texts, lambda writer: writer.write(write), rewrite, strip, labels=hints_of(result)
-    )
-
-
-def _is_one_piece(scan: Scan[Any]) -> bool:
-    """Whether a result's blocks cannot be told apart: too many of them, or no list at all. It is then one text."""
-    return scan.blocks is None and (scan.members is None or "content" in scan.members)
-
-
-def read_text(data: bytes) -> Reading:
-    """The same for one text block's bytes, without a result around them. Any bytes at all."""
-    shape = read_shape(data)
-    return Reading(
-        "text", shape, (text_of(0, data, shape),), lambda writer: writer.write(data), lambda: (), lambda: None
-    )
+    scratch_id: str
+    texts: tuple[str, ...]
+    tokens: int
 
 
 @dataclass(slots=True)
@@ -166,7 +110,7 @@ class Service:
 
     store: Store
     sealer: Sealer
-    counter: Callable[[], Counter]
+    counter: CounterSource
     """Loads the counter on first use: asked only when bytes cannot decide."""
     now: Callable[[], float]
     random_bytes: Callable[[int], bytes]
@@ -191,19 +135,20 @@ class Service:
     def _settle(self, job: Job, reading: Reading) -> Outcome:
         verdict = Verdict() if job.keep else decide(reading.shape, reading.texts, job.policy, self._over)
         if not verdict.summarise:
-            entry = self._commit(job, reading, None, ())
+            entry, _ = self._commit(job, reading, None)
             return Outcome(entry, reading.strip(), self._uncounted(entry, reading))
-        scratch_id = self.store.reserve_id(job.scope.tenant, slug_of(job))
-        summaries = render_all(
-            verdict,
-            reading.shape,
-            scratch_id=scratch_id,
-            tool=job.call.tool,
-            count=self.counter().count,
-            options=job.policy.summary,
-        )
-        entry = self._commit(job, reading, scratch_id, summaries)
-        return Outcome(entry, self._answer(job, reading, entry, summaries, verdict), self._uncounted(entry, reading))
+
+        def summarise(scratch_id: str) -> Summaries:
+            count = self.counter().count
+            options = job.policy.summary
+            texts = render_all(
+                verdict, reading.shape, scratch_id=scratch_id, tool=job.call.tool, count=count, options=options
+            )
+            return Summaries(scratch_id, texts, sum(map(count, texts)))
+
+        entry, made = self._commit(job, reading, summarise)
+        assert made is not None
+        return Outcome(entry, self._answer(job, reading, entry, made, verdict), self._uncounted(entry, reading))
 
     def count_later(self, outcome: Outcome) -> None:
         """Fill in the token count of a large result, after its answer went out."""
@@ -224,11 +169,33 @@ class Service:
     def _over(self, data: bytes, limit: int) -> bool:
         return self.counter().over(data.decode("utf-8", "replace"), limit)
 
-    def _commit(self, job: Job, reading: Reading, scratch_id: str | None, summaries: tuple[str, ...]) -> Entry:
-        now, salt = self.now(), self.random_bytes(16)
-        sent = "\n".join(summaries) if summaries else None
+    def _commit(
+        self, job: Job, reading: Reading, summarise: Callable[[str], Summaries] | None
+    ) -> tuple[Entry, Summaries | None]:
+        """Store everything. The summaries are made for the id that is next; where that was taken, once more."""
+        payload = reading.written or self._write(reading)
+        made = summarise(self.store.next_id(job.scope.tenant, slug_of(job))) if summarise else None
+        salt = self.random_bytes(16)
         arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
-        draft = CaptureDraft(
+
+        def seal(head: Head, entry: Entry) -> Sealed:
+            nonlocal made
+            if summarise and made and entry.scratch_id != made.scratch_id:
+                made = summarise(entry.scratch_id)
+            sent = "\n".join(made.texts) if made else None
+            more = _kept(entry) if job.audited else ()
+            sealed = self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent, more=more)
+            return replace(sealed, summary=sent, sent_tokens=made.tokens) if made else sealed
+
+        draft = self._draft(job, reading, salt, arguments, inline=made is None)
+        entry = self.store.commit_capture(draft, payload, seal)
+        if self.after is not None:
+            self.after(job, entry)
+        return entry, made
+
+    def _draft(self, job: Job, reading: Reading, salt: bytes, arguments: bytes, *, inline: bool) -> CaptureDraft:
+        now, shape = self.now(), reading.shape
+        return CaptureDraft(
             scope=job.scope,
             server=job.call.server,
             tool_name=job.call.tool,
@@ -236,24 +203,21 @@ class Service:
             created_at=now,
             salt=salt,
             slug=slug_of(job),
-            scratch_id=scratch_id,
-            raw_token_count=self._count(reading) if summaries else None,
-            summary=sent,
-            structured=shape_to_json(reading.shape),
+            raw_token_count=self._count(reading, inline=inline),
+            structured=shape_to_json(shape),
             freshness_ttl=job.policy.ttl,
-            kind=reading.shape.kind,
+            kind=shape.kind,
             tool_class=job.policy.tool_class,
             label=label_of(job.policy.sensitivity, reading.labels, self.sealer.lattice),
-            is_error=reading.shape.is_error,
-            rows=reading.shape.rows,
-            rows_total=reading.shape.rows_total,
-            partial=reading.shape.partial,
-            inline=sent is None,
+            is_error=shape.is_error,
+            rows=shape.rows,
+            rows_total=shape.rows_total,
+            partial=shape.partial,
+            inline=inline,
             volatility=job.policy.volatility,
             expires_at=int(now) + job.policy.retention,
             form=reading.form,
-            sent_tokens=sum(map(self.counter().count, summaries)) if summaries else None,
-            call_hash=hashlib.sha256(f"{job.call.server}\0{job.call.tool}\0".encode() + arguments).digest(),
+            call_hash=call_hash_of(job.call.server, job.call.tool, arguments),
             host_key=job.host_key,
             turn_id=job.turn_id,
             stream_id=job.stream_id,
@@ -261,23 +225,14 @@ class Service:
             persistence=Persistence.PINNED if job.audited else Persistence.EPHEMERAL,
         )
 
-        def seal(head: Head, entry: Entry) -> Sealed:
-            return self.sealer.capture(
-                head, entry, salt=salt, arguments=arguments, sent=sent, more=_kept(entry) if job.audited else ()
-            )
-
-        entry = self.store.commit_capture(draft, reading.written or self._write(reading), seal)
-        if self.after is not None:
-            self.after(job, entry)
-        return entry
-
     def _write(self, reading: Reading) -> WrittenPayload:
         with self.store.open_payload() as writer:
             reading.payload(writer)
             return writer.close()
 
-    def _count(self, reading: Reading) -> int | None:
-        if sum(text.size for text in reading.texts) > COUNT_AT_ONCE:
+    def _count(self, reading: Reading, *, inline: bool) -> int | None:
+        size = sum(text.size for text in reading.texts)
+        if size > (COUNT_FORWARDED if inline else COUNT_AT_ONCE) or (inline and not self.counter.loaded):
             return None
         return sum(self.counter().count_bytes(b"".join(text.pieces())) for text in reading.texts)
 
@@ -286,11 +241,11 @@ class Service:
         return () if entry.raw_token_count is not None else reading.texts
 
     def _answer(
-        self, job: Job, reading: Reading, entry: Entry, summaries: tuple[str, ...], verdict: Verdict
+        self, job: Job, reading: Reading, entry: Entry, summaries: Summaries, verdict: Verdict
     ) -> Iterable[bytes]:
         replaced: dict[int, str | None] = {}
         structured: str | None = None
-        waiting = list(summaries)
+        waiting = list(summaries.texts)
         for text in verdict.summarise:
             summary = waiting.pop(0) if waiting else None
             if text.block is None:
@@ -299,7 +254,7 @@ class Service:
                 replaced[text.block] = summary
         return reading.rewrite(
             replaced,
-            self.answer_meta(entry, sum(map(self.counter().count, summaries))),
+            self.answer_meta(entry, summaries.tokens),
             modern=job.modern,
             structured_summary=structured,
             keep_structured=not verdict.drop_structured,

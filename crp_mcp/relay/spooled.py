@@ -10,7 +10,7 @@ from crp_mcp.core.plan import Text
 from crp_mcp.core.shape import ShapeBuilder
 from crp_mcp.store import Store
 
-from .service import Reading, read_result
+from .results import Reading, read_result
 
 Read = Callable[[int, int], bytes]
 """Bytes from one offset up to another."""

@@ -19,23 +19,26 @@ def head(db: sqlite3.Connection) -> Head:
     return Head(row[0], row[1]) if row else Head(0, "")
 
 
-def store(db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int, own: str | None = None) -> None:
+def store(
+    db: sqlite3.Connection, after: Head, sealed: Sealed, *, space_id: int, own: str | None = None, taken: int = 0
+) -> None:
     """Insert the records and the receipt of one seal. A record that does not follow `after` is refused.
 
     `own` is the entry the receipt belongs to: that entry leads to it by itself, so it is not indexed as a source.
+    `taken`: the number of an entry or payload that is stored in the same transaction (see `numbers`).
     """
-    expected = after.seq
-    for record in sealed.records:
-        expected += 1
+    for expected, record in enumerate(sealed.records, after.seq + 1):
         if record.seq != expected:
             raise ValueError(f"audit record {record.seq} does not follow record {expected - 1}")
-        db.execute(
-            "INSERT INTO record (seq, body, hash, mac) VALUES (?, ?, ?, ?)",
-            (record.seq, record.body, record.hash, record.mac),
-        )
+    db.executemany("INSERT INTO record (seq, body, hash, mac) VALUES (?, ?, ?, ?)", sealed.records)
     if sealed.records:
         last = sealed.records[-1]
-        db.execute("UPDATE tally SET head_seq = ?, head_hash = ? WHERE id = 0", (last.seq, last.hash))
+        db.execute(
+            "UPDATE tally SET head_seq = ?, head_hash = ?, last_number = max(last_number, ?) WHERE id = 0",
+            (last.seq, last.hash, taken),
+        )
+    elif taken:
+        db.execute("UPDATE tally SET last_number = max(last_number, ?) WHERE id = 0", (taken,))
     for mark in sealed.checkpoints:
         add_checkpoint(db, mark.seq, mark.body, mark.at)
     for receipt in (*(() if sealed.receipt is None else (sealed.receipt,)), *sealed.more):

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from crp_mcp.errors import StoreBusy, StoreError, StoreGone
-from crp_mcp.store import place, schema
+from crp_mcp.store import place, schema, scopes
 from crp_mcp.store.faults import named
 
 PAGE_SIZE = 4096
@@ -156,7 +156,9 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
         raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 or newer is needed: use a newer Python")
     # `timeout` is the busy timeout: set before anything else, the switch to WAL included.
-    db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(
+        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, factory=scopes.Remembering
+    )
     try:
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA secure_delete = ON")
@@ -233,6 +235,19 @@ class Connections:
             slots = list(self._slots)
         for slot in slots:
             slot.db.close()
+
+
+class Reading(named):
+    """A thread's connection for as long as something is read. No generator: it is opened many times a call."""
+
+    __slots__ = ("_connections",)
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections.path)
+        self._connections = connections
+
+    def __enter__(self) -> sqlite3.Connection:  # type: ignore[override]
+        return self._connections.get()
 
 
 @contextmanager

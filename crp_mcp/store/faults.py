@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from crp_mcp.errors import BadRequest, StoreBusy, StoreError
@@ -34,15 +32,24 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
     return StoreError(f"store {path}: {sentence} [{name or type(error).__name__}]")
 
 
-@contextmanager
-def named(path: Path) -> Iterator[None]:
+class named:
     """Turn every SQLite error raised inside into the StoreError that explains it.
 
     Text that is not valid Unicode (a lone surrogate in a name, say) cannot be stored or looked up: BadRequest.
     """
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise explain(error, path) from error
-    except UnicodeEncodeError as error:
-        raise BadRequest(f"text that is not valid Unicode cannot be stored or found: {error.object!r:.80}") from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise explain(error, self._path) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise BadRequest(
+                f"text that is not valid Unicode cannot be stored or found: {error.object!r:.80}"
+            ) from error

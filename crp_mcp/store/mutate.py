@@ -21,15 +21,17 @@ _SHARED = tuple(field.name for field in fields(Entry) if field.name in {f.name f
 def capture(db: sqlite3.Connection, draft: CaptureDraft, payload: WrittenPayload, seal: SealEntry) -> Entry:
     """Store one entry with its payload, records and receipt."""
     where = scopes.ensure_conversation(db, draft.scope, draft.created_at, draft.host_key)
-    seq = numbers.next_of_store(db)
-    scratch_id = draft.scratch_id or ids.make_id(draft.slug, numbers.next_of_tenant(db, where.tenant))
+    seq, number = numbers.peek(db, where.tenant)
+    if draft.scratch_id is None:
+        numbers.give_tenant(db, where.tenant, number)
+    scratch_id = draft.scratch_id or ids.make_id(draft.slug, number)
     payload_id = uploads.finish(db, payload, seq)
     known: dict[str, Any] = {name: getattr(draft, name) for name in _SHARED}
     known |= {"scratch_id": scratch_id, "payload_id": payload_id, "payload_bytes": payload.size}
     known |= {"provenance_hash": payload.provenance_hash, "referenced_by": ()}
     head = chain.head(db)
     sealed = seal(head, Entry(**known))
-    chain.store(db, head, sealed, space_id=where.space, own=scratch_id)
+    chain.store(db, head, sealed, space_id=where.space, own=scratch_id, taken=seq)
     known["receipt"] = sealed.receipt.digest if sealed.receipt else None
     if sealed.summary is not None:
         known["summary"] = sealed.summary

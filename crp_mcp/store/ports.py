@@ -41,6 +41,9 @@ class Store(Protocol):
     def reserve_id(self, tenant: str, slug: str) -> str:
         """Take the tenant's next id, `scratch_<slug>_<NNN>`. It is never given again, used or not."""
 
+    def next_id(self, tenant: str, slug: str) -> str:
+        """Say which id the tenant's next entry gets if no other comes first; nothing is taken by that."""
+
     def open_payload(self) -> PayloadWriter:
         """Return a writer for one payload of any size; big ones are written in short transactions as they come."""
 

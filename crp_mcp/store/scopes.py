@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crp_mcp.core.model import Scope
 from crp_mcp.store.model import Conversation, Counters
@@ -20,23 +20,61 @@ class Place(NamedTuple):
     conversation: int
 
 
+MOST_KNOWN = 1_000
+
+
+class Remembering(sqlite3.Connection):
+    """A connection that remembers where scopes are: their rows are never removed, and never change their ids."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.spaces: dict[tuple[str, str], int] = {}
+        self.places: dict[Scope, Place] = {}
+
+
+def _keep(db: sqlite3.Connection, scope: Scope, found: int | Place) -> None:
+    """Remember what was read of committed rows: those of a transaction under way may still be rolled back."""
+    if not isinstance(db, Remembering) or db.in_transaction:
+        return
+    if len(db.places) + len(db.spaces) >= MOST_KNOWN:
+        db.places.clear()
+        db.spaces.clear()
+    if isinstance(found, Place):
+        db.places[scope] = found
+    else:
+        db.spaces[scope.tenant, scope.project] = found
+
+
 def space_of(db: sqlite3.Connection, scope: Scope) -> int | None:
     """Return the id of tenant + project, or None if nothing was ever stored there."""
+    known = db.spaces.get((scope.tenant, scope.project)) if isinstance(db, Remembering) else None
+    if known is not None:
+        return known
     row = db.execute(
         "SELECT s.id FROM tenant t JOIN space s ON s.tenant_id = t.id AND s.project = ? WHERE t.name = ?",
         (scope.project, scope.tenant),
     ).fetchone()
-    return row[0] if row else None
+    if row is None:
+        return None
+    _keep(db, scope, row[0])
+    return int(row[0])
 
 
 def conversation_of(db: sqlite3.Connection, scope: Scope) -> Place | None:
     """Return where a conversation is, or None if it is not known."""
+    known = db.places.get(scope) if isinstance(db, Remembering) else None
+    if known is not None:
+        return known
     row = db.execute(
         "SELECT t.id, s.id, c.id FROM tenant t JOIN space s ON s.tenant_id = t.id AND s.project = ? "
         "JOIN conversation c ON c.space_id = s.id AND c.name = ? WHERE t.name = ?",
         (scope.project, scope.conversation, scope.tenant),
     ).fetchone()
-    return Place(*row) if row else None
+    if row is None:
+        return None
+    place = Place(*row)
+    _keep(db, scope, place)
+    return place
 
 
 def ensure_tenant(db: sqlite3.Connection, name: str) -> int:

@@ -9,7 +9,7 @@ import builtins
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -65,6 +65,11 @@ class SqliteStore:
         """Take the tenant's next id."""
         with self._write() as db:
             return ids.make_id(slug, numbers.next_of_tenant(db, scopes.ensure_tenant(db, tenant)))
+
+    def next_id(self, tenant: str, slug: str) -> str:
+        """Say which id the tenant's next entry gets if nobody comes before it."""
+        with self._read() as db:
+            return ids.make_id(slug, numbers.last_of_tenant(db, tenant) + 1)
 
     def open_payload(self) -> PayloadWriter:
         """Return a writer for one payload of any size."""
@@ -329,10 +334,8 @@ class SqliteStore:
 
     # -- inside
 
-    @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
-        with named(self.path):
-            yield self._connections.get()
+    def _read(self) -> connection.Reading:
+        return connection.Reading(self._connections)
 
     def _write(self) -> AbstractContextManager[sqlite3.Connection]:
         return connection.write(self._connections.get(), self.path, self.busy_seconds)

@@ -11,6 +11,8 @@ import pytest
 from crp_mcp.core.model import Kind
 from crp_mcp.proof.chain import salted_digest
 from crp_mcp.proof.eccr import verify
+from crp_mcp.relay.sealing import text_hash
+from crp_mcp.relay.service import Outcome
 from tests.relay.support import Bench, dump, order_rows, text_result, texts
 
 FLOOD = json.dumps(order_rows(3_000))
@@ -200,6 +202,37 @@ def test_a_large_result_is_counted_after_its_answer(at: Bench) -> None:
     at.engine.service.count_later(outcome)
     found = at.engine.reader.entry(at.scope, outcome.entry.scratch_id)
     assert found.raw_token_count == at.engine.counter().count(big)
+
+
+def test_a_small_result_is_counted_with_its_entry_once_the_counter_is_there(at: Bench) -> None:
+    """Until something needs the counter, counting waits: an idle worker does not load it."""
+    first = at.capture(text_result("two words"))
+    assert first.entry.raw_token_count is None
+    at.engine.service.count_later(first)
+    second = at.capture(text_result("two words"))
+    assert (second.entry.raw_token_count, second.uncounted) == (2, ())
+
+
+def test_a_summary_names_its_own_entry_also_where_another_took_the_next_id(at: Bench) -> None:
+    """The id a summary was made for is taken by a capture that comes between; the receipt is over what is sent."""
+    service = at.engine.service
+    random_bytes, between = service.random_bytes, list[Outcome]()
+
+    def slow(size: int) -> bytes:
+        service.random_bytes = random_bytes
+        between.append(at.capture(text_result("small")))
+        return random_bytes(size)
+
+    service.random_bytes = slow
+    outcome = at.capture(text_result(json.dumps(order_rows(400))))
+    other, entry = between[0].entry, outcome.entry
+    assert int(entry.scratch_id.split("_")[-1]) == int(other.scratch_id.split("_")[-1]) + 1
+    assert outcome.result is not None
+    sent = texts(outcome.result)[0]
+    assert entry.scratch_id in sent
+    assert entry.summary == sent
+    receipt = at.engine.store.receipt(at.scope, entry.receipt or "")
+    assert json.loads(receipt.body)["compacted_output_hash"] == text_hash(sent)
 
 
 def test_redacted_arguments_are_not_kept(at: Bench) -> None:
