@@ -236,11 +236,15 @@ def notes(found: Findings) -> list[str]:
         if names
     ]
     said += [
-        f"{name}: {text} was read as {value}; nothing in the column says whether its sign groups thousands or begins "
-        "a fraction"
-        for name, (text, value) in found.grouped.items()
+        f"{name}: {text} was read as {value}; {_doubt(text, value)}" for name, (text, value) in found.grouped.items()
     ]
     return said + _lost(found.lost)
+
+
+def _doubt(text: str, value: str) -> str:
+    if text != value and text.rstrip("0") == value and text[-4:-3] not in (".", ","):
+        return "if these are versions, use the texts: as numbers 1.1 and 1.10 are one"
+    return "nothing in the column says whether its sign groups thousands or begins a fraction"
 
 
 _MIXED = (

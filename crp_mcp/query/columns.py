@@ -168,8 +168,10 @@ def _may_overflow(column: Column, rows: int) -> bool:
 
 def _read_as(reading: Reading, column: Column) -> tuple[str, str]:
     """(declared type, kind) of texts that are read as numbers."""
-    seen = [text for text in (column.low, column.high, *(text for text, _ in column.top)) if text is not None]
-    whole = [text for text in seen if re.fullmatch(r"[+-]?\d+", text.strip())]
+    seen = [
+        text for text in (column.low, column.high, *(text for text, _ in column.top)) if text and fits(reading, text)
+    ]
+    whole = [text for text in seen if re.fullmatch(r"[+-]?\d+", text)]
     if len(whole) < len(seen):
         return "REAL", "float"
     if not all(-_INT64 <= int(text) < _INT64 for text in whole):

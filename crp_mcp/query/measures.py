@@ -38,6 +38,7 @@ _DATE_LOOK = re.compile(
 _WORD_LOOK = re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE)
 _LOOKS = (("words", _WORD_LOOK), ("dates", _DATE_LOOK), ("amounts", _AMOUNT_LOOK))
 _SAMPLE = 500
+_VERSION = re.compile(r"\d{1,3}\.(0|[1-9]\d?)")
 _ONE_SIGN = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 
@@ -57,13 +58,26 @@ def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
 
 
 def find_grouped(db: sqlite3.Connection, table: str, column: str, beside: str) -> tuple[str, str] | None:
-    """A text with a comma or a point, and its number, if all that have one could be read the other way as well."""
-    first = None
+    """A text with a comma or a point, and its number, if all that have one could be something else as well: the sign
+    could be read the other way, or they could be versions.
+    """
+    grouped, version, parts = None, None, set[int]()
     for text, value in db.execute(
         f"SELECT {quote(beside)}, {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "
         f"AND (instr({quote(beside)}, ',') OR instr({quote(beside)}, '.'))"
     ):
-        if _ONE_SIGN.fullmatch(str(text)) is None:
+        known = str(text), f"{value:.15g}"
+        if grouped is not False:
+            grouped = _ONE_SIGN.fullmatch(known[0]) is not None and (grouped or known)
+        if version is not False:
+            found = _VERSION.fullmatch(known[0])
+            parts.add(len(found[1]) if found else 0)
+            version = found is not None and (version or (known if is_shortened(*known) else None))
+        if grouped is False and version is False:
             return None
-        first = first or (str(text), f"{value:.15g}")
-    return first
+    return grouped or (version if version and min(parts) < len(version[0].partition(".")[2]) else None) or None
+
+
+def is_shortened(text: str, value: str) -> bool:
+    """Whether a number's text ends in noughts that the number has not: `1.10`."""
+    return text != value and text.rstrip("0") == value and not text.endswith(".0")

@@ -47,6 +47,8 @@ def summary(room: Room, name: str) -> str:
         (["1,00,000", "5", "2,50,000.50"], 350005.5, 250000.5),
         (["-$5.10", "$6.00", "$0.15"], 1.05, 6.0),
         (["950", "1 234", "12 000"], 14184, 12000),
+        (["1,018.59-", "20.00", "5.25-"], -1003.84, 20.0),
+        (["1.018,59- EUR", "20,00 EUR"], -998.59, 20.0),
     ],
 )
 def test_amounts_in_one_spelling_are_numbers(room: Room, values: list[str], total: float, most: float) -> None:
@@ -187,3 +189,34 @@ def test_more_digits_than_were_seen_do_not_spoil_a_sum(room: Room) -> None:
     values = [0.5, *(n + 0.25 for n in range(1_500)), 17.123456789, 9_999.5]
     name = room.capture([{"n": n, "x": value} for n, value in enumerate(values)])
     assert room.one(f"SELECT sum(x) FROM {name}") == float(sum(Decimal(str(value)) for value in values))
+
+
+@pytest.mark.parametrize("absent", ["NA", "N/A", "-", "null", "#N/A"])
+def test_words_for_no_value_never_outvote_the_numbers(room: Room, absent: str) -> None:
+    """However many cells say that they have none, the others are numbers, whole ones exact, and the words are null."""
+    big = 2**60
+    cells = [str(big + at) if at % 3 == 0 else absent for at in range(1, 61)]
+    for capture in (column(cells), "n,x\n" + "".join(f"{at},{cell}\n" for at, cell in enumerate(cells))):
+        name = room.capture(capture)
+        assert room.rows(f"SELECT count(x), min(x), max(x), typeof(max(x)) FROM {name}") == [
+            [20, big + 3, big + 60, "integer"]
+        ]
+        assert "x: 40 texts that could not be read so are null in it" in said(room, f"SELECT max(x) FROM {name}")
+
+
+@pytest.mark.parametrize(
+    ("values", "doubt"),
+    [
+        (["1.1", "1.10", "1.9"], "1.10 was read as 1.1; if these are versions"),
+        (["3.9", "3.10", "3.11"], "3.10 was read as 3.1; if these are versions"),
+        (["1.5", "1.50", "10.05"], None),
+        (["2.00", "3.10", "4.20"], None),
+        (["1.234", "2.500"], "nothing in the column says whether its sign groups thousands"),
+    ],
+)
+def test_versions_do_not_merge_in_silence(room: Room, values: list[str], doubt: str | None) -> None:
+    """Numbers that may be versions of two parts are said to be, as 1.1 and 1.10 are one number; amounts are not."""
+    name = room.capture(column(values))
+    answer = said(room, f"SELECT x, count(*) FROM {name} GROUP BY x")
+    assert doubt in answer if doubt else "was read as" not in answer
+    assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]

@@ -11,6 +11,7 @@ from .column_values import (
     Reading,
     affix,
     all_fit,
+    count_absent,
     extremes,
     find_reading,
     fits,
@@ -34,7 +35,7 @@ class Ends:
         self._high: tuple[Any, str] | None = None
         self._looked = False
         self._blank = 0
-        """Texts without a character: as good as null."""
+        """Texts that say that there is no value: as good as null."""
         self.spelled: list[_Spelled] = []
         """The one spelling of dates; or the spellings of numbers that all texts with digits have so far: with a decimal
         point, with a decimal comma. The first one counts.
@@ -77,8 +78,9 @@ class Ends:
             values = sorted(values)
         if not self.spelled:
             return
-        self._blank += counts.get("", 0) if counts is not None else values.count("")
         fitting = self._numbers_in(values) if self.spelled[0].reading in NUMBERS else self._dates_in(values)
+        if len(fitting) < len(values):
+            self._blank += count_absent(values, counts)
         self.fitting += sum(map(counts.__getitem__, fitting)) if counts is not None else len(fitting)
 
     def _dates_in(self, values: Sequence[str]) -> Sequence[str]:

@@ -17,6 +17,13 @@ from typing import Any
 _EXACT = 2**53
 SHARE = 0.8
 """Least share of a column's texts that must fit a reading; the rest stay plain texts and have no part in the range."""
+ABSENT = frozenset(
+    {
+        *("", "-", "--", "–", "—", ".", "..", "...", "…", "?", "na", "n/a", "n.a.", "nan", "nil", "none", "null"),
+        *("#n/a", "(null)", "<na>", "\\n", "missing"),
+    }
+)
+"""Texts, in lower case, that say that there is no value: however many there are, the others are what a column has."""
 _PROBE = 24
 """How many values are tried before a reading is given up: prose columns must cost next to nothing."""
 
@@ -39,9 +46,12 @@ _COMMAED = rf"(?:[1-9]\d{{0,2}}(?:(?:\.\d{{3}})+|(?:['’]\d{{3}})+|(?:{_GAP}\d{
 
 
 def _amount(digits: str) -> str:
-    """Digits with what stands around an amount of money: its sign, its currency or %, brackets for one below zero."""
+    """Digits with what stands around an amount of money: its sign, its currency or %, brackets or a minus behind it for
+    one below zero.
+    """
     bare = rf"(?:{_CURRENCY}{_GAP}?)?[+\-−]?(?:{digits})(?:{_GAP}?(?:%|{_CURRENCY}|kr\.?|zł|Kč))?"
-    return rf"[+\-−]?{bare}|\((?:{_CURRENCY}{_GAP}?)?(?:{digits})(?:{_GAP}?(?:%|{_CURRENCY}|kr\.?|zł|Kč))?\)"
+    bracketed = rf"\((?:{_CURRENCY}{_GAP}?)?(?:{digits})(?:{_GAP}?(?:%|{_CURRENCY}|kr\.?|zł|Kč))?\)"
+    return rf"[+\-−]?{bare}|{bracketed}|(?:{digits})[-−](?:{_GAP}?{_CURRENCY})?"
 
 
 _HOUR = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
@@ -231,7 +241,7 @@ def _looks() -> re.Pattern[str]:
     """Cheap first look: begins and ends as some number or date does."""
     return re.compile(
         rf"(?=.{{0,60}}$) *(?:[-−+.,(\d]|{_CURRENCY}|Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep"
-        rf"|Oct|Nov|Dec)(?:.*(?:[\dZCTMm.%)łčr]|{_CURRENCY}))? *$"
+        rf"|Oct|Nov|Dec)(?:.*(?:[\dZCTMm.%)łčr−-]|{_CURRENCY}))? *$"
     )
 
 
@@ -257,7 +267,7 @@ def find_reading(counts: Mapping[str, int]) -> Reading | None:
 
     Of numbers one that all have: texts with digits that mean something else leave nothing to add up.
     """
-    texts = [text for text in counts if text]
+    texts = [text for text in counts if text.lower() not in ABSENT]
     probe = texts[:_PROBE]
     for reading in _candidates(texts):
         hits = [text for text in probe if reading.one.fullmatch(text)]
@@ -266,11 +276,17 @@ def find_reading(counts: Mapping[str, int]) -> Reading | None:
         if all_fit(reading, texts):
             return reading
         fitting = sum(n for text, n in counts.items() if fits(reading, text))
-        if fitting < SHARE * (sum(counts.values()) - counts.get("", 0)):
+        if fitting < SHARE * (sum(counts.values()) - count_absent(counts, counts)):
             continue
         if reading not in NUMBERS or not any(has_digit(text) and not fits(reading, text) for text in texts):
             return reading
     return None
+
+
+def count_absent(texts: Iterable[str], counts: Mapping[str, int] | None) -> int:
+    """How many of these texts say that there is no value."""
+    absent = [text for text in texts if text.lower() in ABSENT]
+    return sum(map(counts.__getitem__, absent)) if counts is not None else len(absent)
 
 
 def has_digit(text: str) -> bool:
