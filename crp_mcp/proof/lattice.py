@@ -54,10 +54,6 @@ class Lattice:
             raise ValueError("no labels to join")
         return self.labels[max(ranks)]
 
-    def raise_to(self, label: object, hint: object) -> str:
-        """`label`, raised by a hint from outside that may only raise (an upstream's own label)."""
-        return self.join((label, hint))
-
     def clears(self, clearance: object, label: object) -> bool:
         """Whether a holder of `clearance` may see `label`. An unknown clearance clears nothing above the bottom."""
         held = self.labels.index(clearance) if isinstance(clearance, str) and clearance in self.labels else 0

@@ -6,7 +6,6 @@ Proofs are lists of 32-byte hashes. What is in a leaf, and that a tree size was 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 
@@ -66,34 +65,6 @@ def _parents(level: Sequence[bytes]) -> list[bytes]:
     if len(level) % 2:
         parents.append(level[-1])
     return parents
-
-
-@dataclass(slots=True)
-class Frontier:
-    """A tree that only grows: append and root in O(log n), memory O(log n)."""
-
-    size: int = 0
-    peaks: list[bytes] = field(default_factory=list)
-    """Roots of the perfect subtrees of `size`'s binary digits, largest first."""
-
-    def append(self, leaf: bytes) -> None:
-        """Add one leaf."""
-        node = leaf_hash(leaf)
-        size = self.size
-        while size & 1:
-            node = node_hash(self.peaks.pop(), node)
-            size >>= 1
-        self.peaks.append(node)
-        self.size += 1
-
-    def root(self) -> bytes:
-        """Root over all leaves so far."""
-        if not self.peaks:
-            return EMPTY_ROOT
-        node = self.peaks[-1]
-        for peak in reversed(self.peaks[:-1]):
-            node = node_hash(peak, node)
-        return node
 
 
 def inclusion_proof(hashes: Sequence[bytes], index: int) -> list[bytes]:

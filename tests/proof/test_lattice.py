@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crp_mcp.proof.lattice import DEFAULT_LATTICE, Lattice, is_label_name
+from crp_mcp.relay.labels import label_of
 
 LABEL = st.sampled_from(DEFAULT_LATTICE.labels)
 
@@ -31,9 +32,9 @@ def test_unknown_label_counts_as_top(label: object, other: str) -> None:
 
 def test_hint_only_raises() -> None:
     """A label from outside can make an item more sensitive, never less."""
-    assert DEFAULT_LATTICE.raise_to("CONFIDENTIAL", "PUBLIC") == "CONFIDENTIAL"
-    assert DEFAULT_LATTICE.raise_to("INTERNAL", "CONFIDENTIAL") == "CONFIDENTIAL"
-    assert DEFAULT_LATTICE.raise_to("INTERNAL", "made up") == "RESTRICTED"
+    assert label_of("CONFIDENTIAL", ["PUBLIC"], DEFAULT_LATTICE) == "CONFIDENTIAL"
+    assert label_of("INTERNAL", ["CONFIDENTIAL", "PUBLIC"], DEFAULT_LATTICE) == "CONFIDENTIAL"
+    assert label_of("INTERNAL", ["made up"], DEFAULT_LATTICE) == "RESTRICTED"
 
 
 def test_clearance() -> None:
