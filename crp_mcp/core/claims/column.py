@@ -187,7 +187,8 @@ class Column:
         """Whether every cell is a year and a month (`2008-09`), and not every one could be a season."""
         found = [month_of(t) for t in self.texts if fold(t).strip() not in NULLS]
         months = [w for w in found if w is not None and w.year is not None and w.month is not None]
-        return bool(months) and len(months) == len(found) and any(w.month != (w.year + 1) % 100 for w in months)
+        seasons = sum(w.month == ((w.year or 0) + 1) % 100 for w in months)
+        return len(months) == len(found) and seasons < len(months)
 
     @cached_property
     def is_date(self) -> bool:

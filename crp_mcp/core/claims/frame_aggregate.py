@@ -107,7 +107,7 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
                     continue
                 holds = bears_out(ref.column, number.qty, _tidy(found))
                 sql = f"SELECT {AGGREGATES[op.op]}({quote(ref.column.name)}) FROM {{table}}{selection.where}"
-                used = selection.used | {op.at, chunk.at, number.at} | counted | _of_all(scene)
+                used = selection.used | {op.at, chunk.at, number.at} | counted | of_all(scene)
                 doubt = (
                     0.5 if op.op == "sum" and (len(selection.rows) == 1 or set(ref.column.words) & {"total"}) else 0.0
                 )
@@ -130,7 +130,7 @@ def _amounts(scene: Scene, op: Chunk) -> list[tuple[Chunk, ColumnRef, float]]:
     return [(op, ColumnRef(money[0], 0.7), 0.15)] if stated and len(money) == 1 else []
 
 
-def _of_all(scene: Scene) -> set[int]:
+def of_all(scene: Scene) -> set[int]:
     """`of all X`, `across all X`: the whole, said once more."""
     out: set[int] = set()
     for op in scene.parse.ops("all"):

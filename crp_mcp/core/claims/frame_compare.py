@@ -7,7 +7,7 @@ from itertools import product
 
 from .compared import judge_pair
 from .document import Column
-from .frame_aggregate import Held, order_values, ordered
+from .frame_aggregate import Held, aggregate, order_values, ordered
 from .link import ColumnRef
 from .model import Distortion
 from .parse import Chunk, attribute_columns
@@ -94,11 +94,11 @@ def _in_column(
         for (a, b), selection in product(_pairs(left, right), scene.combine(filters)):
             if ref.column is a.column:
                 continue
-            x = _value(ref.column, a.rows & selection.rows)
-            y = _value(ref.column, b.rows & selection.rows)
+            x = _figure(scene, ref.column, a.rows & selection.rows)
+            y = _figure(scene, ref.column, b.rows & selection.rows)
             if x is None or y is None:
                 continue
-            used = left.chunks | right.chunks | selection.used | named
+            used = left.chunks | right.chunks | selection.used | named | _aggregated(scene)
             name = quote(ref.column.name)
             sql = f"SELECT {name} FROM {{table}} WHERE {a.sql} OR {b.sql}"
             yield from judge_pair(scene, op, ref.column, x, y, used, sql, cost + a.cost + b.cost + selection.cost)
@@ -108,6 +108,20 @@ def _value(column: Column, rows: frozenset[int]) -> Held | None:
     """The one value rows have in a column; None when there are none or several."""
     values = {repr(v): v for r in rows if (v := order_values(column)[r]) is not None}
     return next(iter(values.values())) if len(values) == 1 else None
+
+
+def _aggregated(scene: Scene) -> frozenset[int]:
+    """The word by which the figures of several rows are compared (`average`), where there is one."""
+    found = scene.parse.ops("avg", "sum", "median")
+    return frozenset((found[0].at,)) if len(found) == 1 else frozenset()
+
+
+def _figure(scene: Scene, column: Column, rows: frozenset[int]) -> Held | None:
+    """What rows come to in a column: the aggregate that the clause names, else their one value."""
+    found = scene.parse.ops("avg", "sum", "median")
+    if len(found) == 1 and column.is_measure and not found[0].columns:
+        return aggregate(column, rows, found[0].op)
+    return _value(column, rows)
 
 
 _OF_NUMBER = frozenset(("more", "less", "fewer"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .bind import options
@@ -10,6 +9,7 @@ from .dates import When
 from .document import Column
 from .extremes import extreme_rows
 from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, Held, aggregates, ranges, ranges_by_between, show, targets
+from .frame_groups import most_rows
 from .model import Distortion
 from .numbers import Number, Quantity
 from .parse import Chunk
@@ -117,7 +117,7 @@ def _superlative(scene: Scene, op: Chunk, direction: str) -> Iterator[Reading]:
         and scene.chunks[op.at - 1].low in ("the", "has", "have", "had")
         and _names_something(scene, op)
     ):
-        yield from _most_rows(scene, op, direction, extra)
+        yield from most_rows(scene, op, direction, extra)
 
 
 def _names_something(scene: Scene, op: Chunk) -> bool:
@@ -268,44 +268,6 @@ def _how_much(
                 Distortion.NUMBER_CHANGED,
                 cost + selection.cost,
             )
-
-
-def _most_rows(scene: Scene, op: Chunk, direction: str, extra: frozenset[int]) -> Iterator[Reading]:
-    """`X has the most rows`: the value of a column that occurs most often."""
-    for i, subject in enumerate(scene.mentions):
-        for cond in subject.options:
-            for selection in scene.combine(scene.mentions[:i] + scene.mentions[i + 1 :]):
-                counts = Counter(
-                    {k: n for k, found in cond.column.index.items() if (n := sum(r in selection.rows for r in found))}
-                )
-                if len(counts) < 2 or max(counts.values()) < 2:
-                    continue
-                mine = len(cond.rows & selection.rows)
-                best = max(counts.values()) if direction == "max" else min(counts.values())
-                noun = _row_noun_after(scene, op)
-                name = quote(cond.column.name)
-                order = "DESC" if direction == "max" else "ASC"
-                grouped = f"{selection.where} GROUP BY {name} ORDER BY 2 {order} LIMIT 1"
-                sql = f"SELECT {name}, COUNT(*) FROM {{table}}{grouped}"
-                used = selection.used | subject.chunks | extra | noun | {op.at}
-                yield Reading(
-                    "most-rows",
-                    (mine == best) != scene.negated,
-                    used,
-                    sql,
-                    f"{best}",
-                    f"{mine}",
-                    Distortion.ENTITY_SUBSTITUTED,
-                    0.25 + cond.cost + selection.cost,
-                )
-
-
-def _row_noun_after(scene: Scene, op: Chunk) -> frozenset[int]:
-    return frozenset(
-        c.at
-        for c in scene.chunks[op.at + 1 : op.at + 3]
-        if (c.columns and not any(r.column.is_number for r in c.columns))
-    )
 
 
 def _names(scene: Scene, rows: frozenset[int]) -> str:

@@ -10,6 +10,7 @@ from . import (
     frame_count,
     frame_derived,
     frame_extreme,
+    frame_groups,
     frame_implied,
     frame_lookup,
     frame_scores,
@@ -39,6 +40,7 @@ MARKED = {
     "only": 0.1,
     "scores": 0.15,
     "trend": 0.15,
+    "group-extreme": 0.15,
 }
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
@@ -54,6 +56,7 @@ _FRAMES = (
     frame_scores,
     frame_implied,
     frame_trend,
+    frame_groups,
 )
 
 
