@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import subprocess
+import sys
 import time
 import zlib
 from pathlib import Path
@@ -792,3 +794,38 @@ def test_nothing_hangs_at_the_end(tmp_path: Path) -> None:
             assert [one.method for one in server.seen if one.method == "DELETE"] == ["DELETE"]
 
     run(go())
+
+
+SLOW_NAMES = """
+import socket, sys, threading
+from crp_mcp.cli.main import run
+
+def getaddrinfo(*about, **more):
+    print("asked", file=sys.stderr, flush=True)
+    threading.Event().wait()
+
+socket.getaddrinfo = getaddrinfo
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_a_name_server_that_does_not_answer_holds_up_no_end(tmp_path: Path) -> None:
+    """Several names are being looked up, none is ever found: the host leaves, and so do we."""
+    servers = {name: {"url": f"http://{name}.example/mcp"} for name in "abc"}
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    line = [sys.executable, "-c", SLOW_NAMES, "serve", "--store", str(tmp_path / "store"), "--config", str(config)]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin
+        assert child.stderr
+        greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING}
+        child.stdin.write(json.dumps(greeting).encode() + b"\n")
+        child.stdin.flush()
+        assert [child.stderr.readline() for _ in servers] == [b"asked\n"] * 3
+        begun = time.monotonic()
+        child.stdin.close()
+        try:
+            assert child.wait(20) == 0
+            assert time.monotonic() - begun < 5.0
+        finally:
+            child.kill()

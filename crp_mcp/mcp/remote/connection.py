@@ -17,6 +17,7 @@ from crp_mcp.mcp.framing import Message
 from crp_mcp.mcp.spec import RemoteSpec
 from crp_mcp.mcp.upstream import Events, Means
 
+from .lookups import detach_lookups
 from .outgoing import Outgoing
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class RemoteConnection:
         self._means = means
         self._events = events
         self._loop = asyncio.get_running_loop()
+        detach_lookups(self._loop)
         self._open = True
         self._flowing = True
         self._waiting: deque[Outgoing] = deque()
