@@ -1,55 +1,95 @@
 """Tables set in columns of blanks alone, without rules: `kubectl get`, `docker ps`, `df`, a printed data frame.
 
 Columns are parted by rivers: places that are blank in every line. Prose, listings and calendars have no rivers, or no
-header.
+header. A text with two such tables is no table.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
-from .headers import is_name
+from .headers import is_name, is_typed
 from .text_tables import TextTable
 
 _MOST_LINES = 20_000
 _LONGEST = 2_000
 _MOST_NAME = 40
+_MOST_TITLES = 6
+"""Lines without columns that may stand directly above a header."""
 _SIZE = re.compile(r"\[(\d+) rows x \d+ columns\]")
+_WIDE = re.compile(r"(?<=\S) {2,}(?=\S)")
+_ODD_NAME = re.compile(r"[%#]|\d+[KMG]?B?-\w")
+"""`%CPU`, `#id`, `1K-blocks`."""
+_Span = tuple[int, int]
 
 
 def read_aligned(text: str) -> TextTable | None:
-    """The table, or None."""
-    lines = [line.rstrip() for line in text.expandtabs().split("\n", _MOST_LINES) if line.strip()]
-    around: list[str] = []
-    if len(lines) > 2 and _SIZE.fullmatch(lines[-1].strip()):
-        around.append(lines.pop().strip())
-    if len(lines) < 2 or len(lines) > _MOST_LINES or max(map(len, lines)) > _LONGEST:
+    """The one table of the text, or None."""
+    lines = [line.rstrip() for line in text.expandtabs().split("\n", _MOST_LINES)]
+    if not 2 <= len(lines) <= _MOST_LINES or max(map(len, lines)) > _LONGEST:
         return None
+    groups = [list(group) for full, group in groupby(lines, bool) if full]
+    if len(groups) > 1 and len(groups[0]) == 1 and len(groups[1]) > 1 and _read(groups[0] + groups[1]):
+        groups[:2] = [groups[0] + groups[1]]  # a header set off by a blank line
+    found = [(at, table) for at, group in enumerate(groups) for table in [_table_in(group)] if table is not None]
+    if len(found) != 1:
+        return None
+    at, table = found[0]
+    outside = [line for group in (*groups[:at], *groups[at + 1 :]) for line in group]
+    full = sum(map(len, groups))
+    around = [*(line.strip() for line in outside), *table.around]
+    if 3 * len(around) > full and not (at == 0 and len(outside) <= 2 and len(table.rows) >= 2):
+        return None
+    declared = next((int(size[1]) for line in around for size in [_SIZE.fullmatch(line)] if size), None)
+    return TextTable("aligned", table.names, table.rows, tuple(around), declared=declared)
+
+
+def _table_in(group: Sequence[str]) -> TextTable | None:
+    """The table of lines without a blank one between them, where titles may stand above it."""
+    table = _read(group)
+    for skip in range(1, min(_MOST_TITLES, len(group) - 3) + 1):
+        if table is not None or (_WIDE.search(group[skip - 1]) and skip > 1):
+            break
+        table = _read(group[skip:], titles=[line.strip() for line in group[:skip]])
+    return table
+
+
+def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
     header = lines[0]
     gaps = [len(gap) for gap in re.findall(r"(?<=\S) +(?=\S)", header)]
     wide = sum(gap >= 2 for gap in gaps)
-    if not wide or (wide * 2 < len(gaps) and header != header.upper()):
+    if len(lines) < 2 or not wide:
         return None
     spans = column_spans(lines)
-    names = _cut(header, spans)
-    if len(spans) < 3 or not _named(names):
+    if 2 * wide > len(gaps):
+        spans = _whole_names(lines, spans)
+    names, rows = _cut(header, spans), [_cut(line, spans) for line in lines[1:]]
+    if any(map(_WIDE.search, names)):
+        parted = _parted(names, rows)
+        if parted is None:
+            return None
+        names, *rows = parted
+    if len(names) < 3 or not _named(names) or _goes_on(rows):
         return None
-    rows = [_cut(line, spans) for line in lines[1:]]
-    size = _SIZE.fullmatch(around[0]) if around else None
-    declared = int(size[1]) if size else None
     rows = [row for row in rows if not all(cell in ("", "...", "..", "…") for cell in row[1:])]
-    full = sum(bool(cell) for row in rows for cell in row)
-    if not rows or full < 0.6 * len(rows) * len(spans) or any(sum(map(bool, row)) < 2 for row in rows):
+    typed = sum(map(_is_typed, zip(*rows, strict=True)))
+    if titles and not typed:
         return None
-    return TextTable("aligned", tuple(names), rows, tuple(around), declared=declared)
+    if 2 * wide < len(gaps) and header != header.upper() and 3 * typed < len(names):
+        return None
+    full = sum(bool(cell) for row in rows for cell in row)
+    if not rows or full < 0.6 * len(rows) * len(names) or any(sum(map(bool, row)) < 2 for row in rows):
+        return None
+    return TextTable("aligned", tuple(names), rows, tuple(titles))
 
 
-def column_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
+def column_spans(lines: Sequence[str]) -> list[_Span]:
     """Where the columns stand: runs of places that are not blank in every line, the header, the first of them, among
     them. A run without a name belongs to the column before it: its cells have a blank at one place in every line.
     """
-    spans: list[tuple[int, int]] = []
+    spans: list[_Span] = []
     for start, end in _runs(lines):
         if spans and not lines[0][start:end].strip():
             start = spans.pop()[0]
@@ -57,7 +97,48 @@ def column_spans(lines: Sequence[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def _runs(lines: Sequence[str]) -> list[tuple[int, int]]:
+def _whole_names(lines: Sequence[str], spans: Sequence[_Span]) -> list[_Span]:
+    """`NOMINATED NODE` over cells as short as `<none>`: where names are set far apart, one blank is part of a name if
+    nothing stands below one side of it.
+    """
+    whole: list[_Span] = []
+    for span in spans:
+        start, end = span
+        if whole and not re.search(" {2}", lines[0][whole[-1][0] : start + 1].lstrip()):
+            sides = (whole[-1], span)
+            if any(not any(line[first:last].strip() for line in lines[1:]) for first, last in sides):
+                start = whole.pop()[0]
+        whole.append((start, end))
+    return whole
+
+
+def _parted(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]] | None:
+    """Names and rows where cells of neighbours came so near that no river is left: each such cell is as many words as
+    there are names. None where they are not.
+    """
+    table: list[list[str]] = [[] for _ in range(len(rows) + 1)]
+    for at, name in enumerate(names):
+        parts = _WIDE.split(name)
+        cells = [[row[at]] if len(parts) == 1 else row[at].split() for row in rows]
+        if any(len(cell) != len(parts) for cell in cells):
+            return None
+        for line, cell in zip(table, [parts, *cells], strict=True):
+            line += cell
+    return table
+
+
+def _goes_on(rows: Sequence[Sequence[str]]) -> bool:
+    """Columns without a name behind the last one that has one."""
+    last = [row[-1] for row in rows if row[-1]]
+    return 2 * sum(bool(_WIDE.search(cell)) for cell in last) > len(last) > 0
+
+
+def _is_typed(column: Sequence[str]) -> bool:
+    full = [cell for cell in column if cell]
+    return bool(full) and sum(map(is_typed, full)) >= 0.8 * len(full)
+
+
+def _runs(lines: Sequence[str]) -> list[_Span]:
     width = max(map(len, lines))
     used = [False] * width
     for line in lines:
@@ -67,7 +148,7 @@ def _runs(lines: Sequence[str]) -> list[tuple[int, int]]:
     return [found.span() for found in re.finditer(r"x+", marks)]
 
 
-def _cut(line: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+def _cut(line: str, spans: Sequence[_Span]) -> list[str]:
     return [line[start:end].strip() for start, end in spans]
 
 
@@ -76,6 +157,6 @@ def _named(names: Sequence[str]) -> bool:
     rest = names[1:] if not names[0] else names
     return (
         len(set(rest)) == len(rest)
-        and all(name and len(name) <= _MOST_NAME and (is_name(name) or name[0] in "%#") for name in rest)
+        and all(name and len(name) <= _MOST_NAME and (is_name(name) or _ODD_NAME.match(name)) for name in rest)
         and not any(name[-1] in ".,;:" for name in rest)
     )

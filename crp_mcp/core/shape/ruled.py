@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise, takewhile, zip_longest
+from itertools import zip_longest
 
-from .aligned import column_spans
-from .headers import names_columns
 from .text_tables import TextTable, named
+from .underlined import DASHES, Region, under_dashes
 
 _BOX = "\u2500-\u257f"
 """Box-drawing characters, as a range of a character class."""
@@ -22,7 +20,6 @@ _MARKDOWN = re.compile(r"\s*\|?\s*:?-+:?\s*(?:[|+]\s*:?-+:?\s*)*\|?\s*")
 _PSQL = re.compile(r"\s*[-─]+(?:[+┼][-─]+)*\s*")
 _GRID = re.compile(r"\s*[+|](?:[-=:]+[+|])+\s*")
 _BOX_RULE = re.compile(rf"\s*[{_BOX}]+(?:[ {_BOX}]*[{_BOX}])?\s*")
-_DASHES = re.compile(r"\s*(?:-{2,}|={2,})(?:\s+(?:-{2,}|={2,}))*\s*")
 _COUNT = re.compile(
     r"\(?\s*(\d[\d,]*) (?:rows?|records?|results?|tuples?)(?: in set)?\b.{0,60}"
     r"|\[(\d+) rows x \d+ columns\]|Rows: (\d+)",
@@ -36,20 +33,7 @@ _AROUND_MARKDOWN, _AROUND = 0.4, 0.6
 """Share of the lines that may stand around a table and still leave the text a table."""
 _WRAPPED = 40
 """Columns narrower than this are not broken over lines."""
-_GAP = re.compile(r"\S {2,}\S")
 _HINT = re.compile(r"--|==|──|━━|══|\|-|\|:")
-
-
-@dataclass
-class _Region:
-    """One table as it is found: from its first line to the one after its last."""
-
-    source: str
-    start: int
-    end: int
-    names: list[str] | None
-    rows: list[list[str]] = field(default_factory=list)
-    declared: int | None = None
 
 
 def count_ruled(text: str) -> int:
@@ -79,7 +63,7 @@ def read_ruled(text: str) -> TextTable | None:
     return TextTable(region.source, named(region.names, width), rows, tuple(outside), declared=declared)
 
 
-def _is_most(lines: Sequence[str], region: _Region) -> bool:
+def _is_most(lines: Sequence[str], region: Region) -> bool:
     """Is the table most of the text? Then what stands around it is remarks."""
     full = sum(1 for line in lines if line.strip())
     inside = sum(1 for line in lines[region.start : region.end] if line.strip())
@@ -99,10 +83,10 @@ def _declared(lines: Sequence[str]) -> int | None:
 _DOUBLE = re.compile(r"\|[|+].*[|+]\|\s*")
 
 
-def _find(lines: Sequence[str]) -> list[_Region]:
+def _find(lines: Sequence[str]) -> list[Region]:
     if any(map(_DOUBLE.fullmatch, lines[:12])):  # a table inside a frame
         lines = [line.strip()[1:-1] if _DOUBLE.fullmatch(line) else line for line in lines]
-    regions: list[_Region] = []
+    regions: list[Region] = []
     at = 0
     while at < len(lines) and len(regions) < 3:
         region = _region_at(lines, at)
@@ -114,7 +98,7 @@ def _find(lines: Sequence[str]) -> list[_Region]:
     return regions
 
 
-def _region_at(lines: Sequence[str], at: int) -> _Region | None:
+def _region_at(lines: Sequence[str], at: int) -> Region | None:
     line = lines[at]
     bare = line.strip()
     if len(bare) < 3 or (bare[0] not in "|+-=:" and not _is_box(bare[0])):
@@ -133,7 +117,7 @@ def _region_at(lines: Sequence[str], at: int) -> _Region | None:
         region = _psql(lines, at)
         if region is not None:
             return region
-    return _columns(lines, at) if _DASHES.fullmatch(line) else None
+    return under_dashes(lines, at) if DASHES.fullmatch(line) else None
 
 
 def _is_box(char: str) -> bool:
@@ -155,12 +139,12 @@ def _cells(line: str) -> list[str]:
     return [part.strip().replace("\\|", "|").replace("\x00", "|") for part in parts]
 
 
-def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
+def _markdown(lines: Sequence[str], rule: int) -> Region | None:
     names = _cells(lines[rule - 1])
     width = len(re.split(r"[|+]", lines[rule].strip().strip("|")))
     if len(names) != width or not any(names):
         return None
-    region = _Region("markdown", rule - 1, rule + 1, names)
+    region = Region("markdown", rule - 1, rule + 1, names)
     for line in lines[rule + 1 :]:
         if "|" not in line or not line.strip():
             break
@@ -175,14 +159,14 @@ def _markdown(lines: Sequence[str], rule: int) -> _Region | None:
 # --- psql ---
 
 
-def _psql(lines: Sequence[str], rule: int) -> _Region | None:
+def _psql(lines: Sequence[str], rule: int) -> Region | None:
     """Aligned output: a header over `---+---`, rows, `(n rows)`; cells of many lines end each but the last in `+`."""
     bar = "│" if "┼" in lines[rule] else "|"
     width = len(re.split(r"[+┼]", lines[rule].strip()))
     names = [part.strip() for part in lines[rule - 1].split(bar)]
     if len(names) != width:
         return None
-    region = _Region("psql", rule - 1, rule + 1, names)
+    region = Region("psql", rule - 1, rule + 1, names)
     open_row = False
     for line in lines[rule + 1 :]:
         found = _COUNT.fullmatch(line.strip())
@@ -230,7 +214,7 @@ def _columns_of(text: str) -> int:
 # --- grids and boxes ---
 
 
-def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str], bars: str) -> _Region | None:
+def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str], bars: str) -> Region | None:
     groups: list[list[list[str]]] = [[]]
     at = start + 1
     rules = 1
@@ -250,7 +234,7 @@ def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str],
     if not full or rules < 2:
         return None
     width = max(len(row) for group in full for row in group)
-    region = _Region(source, start, at, None)
+    region = Region(source, start, at, None)
     if len(full) == 1 and len(full[0]) != 1:
         region.rows = full[0]
         return region
@@ -299,66 +283,3 @@ def _head(group: list[list[str]]) -> list[str]:
 def _joined(group: list[list[str]], glue: str = "\n") -> list[str]:
     width = max(map(len, group))
     return [glue.join(row[at] for row in group if at < len(row) and row[at]) for at in range(width)]
-
-
-# --- columns over dashes ---
-
-
-def _columns(lines: Sequence[str], rule: int) -> _Region | None:
-    """sqlite3's column mode, PowerShell, reStructuredText's simple tables: dashes show where columns begin."""
-    spans = [found.span() for found in re.finditer(r"-+|=+", lines[rule])]
-    if len(spans) == 1:
-        spans = _under_one_rule(lines, rule) or spans
-    header = lines[rule - 1]
-    names = _sliced(header, spans)
-    if names is None or not any(names):
-        return None
-    if len(spans) == 1 and not _one_column(lines, rule, spans[0]):
-        return None
-    region = _Region("columns", rule - 1, rule + 1, names)
-    if rule >= 2 and lines[rule - 2].strip() == lines[rule].strip():
-        region.start -= 1
-    for line in lines[rule + 1 :]:
-        if not line.strip():
-            break
-        region.end += 1
-        if line.strip() == lines[rule].strip():
-            break
-        cells = _sliced(line, spans)
-        if cells is None:
-            region.end -= 1
-            break
-        region.rows.append(cells)
-    return region
-
-
-def _sliced(line: str, spans: Sequence[tuple[int, int]]) -> list[str] | None:
-    starts = [start for start, _ in spans]
-    if any(start and start <= len(line) and not line[start - 1].isspace() for start in starts[1:]):
-        parts = re.split(r"\s{2,}", line.strip())
-        return parts if len(parts) == len(spans) else None
-    ends = [*starts[1:], len(line)]
-    return [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-
-
-def _under_one_rule(lines: Sequence[str], rule: int) -> list[tuple[int, int]] | None:
-    """One unbroken rule below a header of several names: the columns are where the lines around it leave blanks."""
-    header = lines[rule - 1]
-    if not _GAP.search(header.strip()):
-        return None
-    body = list(takewhile(lambda line: line.strip() and not _DASHES.fullmatch(line), lines[rule + 1 :]))
-    spans = column_spans([header, *body]) if body else []
-    if len(spans) < 2 or not names_columns([header[start:end].strip() for start, end in spans]):
-        return None
-    if any(after[0] - before[1] < 2 for before, after in pairwise(spans)):
-        return None  # words of two lines have a blank at one place by chance
-    return None if any(sum(bool(line[a:b].strip()) for a, b in spans) < 2 for line in body) else spans
-
-
-def _one_column(lines: Sequence[str], rule: int, span: tuple[int, int]) -> bool:
-    """A single column is a table only where the dashes are as long as its longest line, and no line is empty."""
-    body = [line.rstrip() for line in lines[rule + 1 :]]
-    while body and not body[-1]:
-        body.pop()
-    longest = max((len(line) for line in [lines[rule - 1].rstrip(), *body]), default=0)
-    return rule == 1 and bool(body) and all(body) and longest == span[1] and lines[rule].strip()[0] == "-"

@@ -1,0 +1,78 @@
+"""Tables set in columns of blanks, with and without dashes under their names: where cells touch, names have blanks,
+titles stand above, or a second table follows.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from crp_mcp.core.model import Kind
+from crp_mcp.core.shape import iter_rows, read_shape
+
+ROWS: list[tuple[str, list[str], list[str]]] = [
+    (  # one blank between most names; numbers under them
+        "Filesystem     Type     1K-blocks    Used Use% Mounted on\n"
+        "devtmpfs       devtmpfs     12334       0   0% /dev\n"
+        "/dev/vda       ext4     264212084 2671332  10% /\n",
+        ["Filesystem", "Type", "1K-blocks", "Used", "Use%", "Mounted on"],
+        ["/dev/vda", "ext4", "264212084", "2671332", "10%", "/"],
+    ),
+    (  # names of two words over cells that are shorter than either
+        "Protocol  Address       Age (min)  Hardware Addr   Interface\n"
+        "Internet  10.100.88.1          -   c4f7.d564.b716  Vlan10\n"
+        "Internet  10.100.88.19         0   Incomplete\n",
+        ["Protocol", "Address", "Age (min)", "Hardware Addr", "Interface"],
+        ["Internet", "10.100.88.19", "0", "Incomplete", ""],
+    ),
+    (
+        "NAME         IP           NODE       NOMINATED NODE   READINESS GATES\n"
+        "nginx-2xkqv  10.244.1.4   worker-1   <none>           <none>\n"
+        "etcd-master  172.18.0.2   master     <none>           <none>\n",
+        ["NAME", "IP", "NODE", "NOMINATED NODE", "READINESS GATES"],
+        ["etcd-master", "172.18.0.2", "master", "<none>", "<none>"],
+    ),
+    (  # a cell so wide that no river is left beside it
+        "Filesystem    Size  Capacity   iused   ifree  Mounted on\n"
+        "/dev/disk1   466Gi       32%  150769   92233  /\n"
+        "//cloud/b    3.5Ti       32% 301134832  649  /Volumes/b\n",
+        ["Filesystem", "Size", "Capacity", "iused", "ifree", "Mounted on"],
+        ["//cloud/b", "3.5Ti", "32%", "301134832", "649", "/Volumes/b"],
+    ),
+    (  # a title directly above the names
+        "Kernel Interface table\n"
+        "Iface      MTU    RX-OK RX-ERR    TX-OK Flg\n"
+        "ens33     1500      476      0      312 BMRU\n"
+        "lo       65536        0      0        0 LRU\n",
+        ["Iface", "MTU", "RX-OK", "RX-ERR", "TX-OK", "Flg"],
+        ["lo", "65536", "0", "0", "0", "LRU"],
+    ),
+    (  # numbers that begin left of the dashes
+        "\r\nHandles  WS(K)   CPU(s)     Id  SI ProcessName\r\n-------  -----   ------     --  -- -----------\r\n"
+        "    532  34128     5.38   3692   1 chrome\r\n   1204 190112   102.77   9120   1 Code\r\n\r\n",
+        ["Handles", "WS(K)", "CPU(s)", "Id", "SI", "ProcessName"],
+        ["1204", "190112", "102.77", "9120", "1", "Code"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "names", "last"), ROWS)
+def test_cells_stand_under_their_names(text: str, names: list[str], last: list[str]) -> None:
+    """Every column has its own cells, however near the next column's come; a line above or below is no row."""
+    shape = read_shape(text.encode())
+    assert (shape.kind, shape.rows, [column.name for column in shape.columns or ()]) == (Kind.TABULAR, 2, names)
+    assert ["" if cell is None else str(cell) for cell in list(iter_rows(text.encode(), shape))[-1]] == last
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NAME        TYPE        CLUSTER-IP    PORT(S)   AGE\nsvc/web     ClusterIP   10.96.0.1     443/TCP   9d\n\n"
+        "NAME         READY   UP-TO-DATE   AVAILABLE   AGE\ndeploy/web   2/3     3            2           5d\n",
+        "           CPU0       CPU1\n 24:          1          0  IO-APIC   5-edge      ACPI:Ged\n"
+        " 26:          0         12  IO-APIC   4-edge      ttyS0\n",
+        "Name   Size\n----   ----\na-very-long-name-that-covers it all\n",
+    ],
+)
+def test_what_cannot_be_told_apart_is_a_text(text: str) -> None:
+    """Two tables, columns without names, and rows that do not stand under their header are read as no table."""
+    assert read_shape(text.encode()).kind is Kind.TEXT
