@@ -63,8 +63,7 @@ def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
     if len(lines) < 2 or not wide:
         return None
     spans = column_spans(lines)
-    if 2 * wide > len(gaps):
-        spans = _whole_names(lines, spans)
+    spans = _whole_names(lines, spans, apart=2 * wide > len(gaps))
     names, rows = _cut(header, spans), [_cut(line, spans) for line in lines[1:]]
     if any(map(_WIDE.search, names)):
         parted = _parted(names, rows)
@@ -97,16 +96,17 @@ def column_spans(lines: Sequence[str]) -> list[_Span]:
     return spans
 
 
-def _whole_names(lines: Sequence[str], spans: Sequence[_Span]) -> list[_Span]:
-    """`NOMINATED NODE` over cells as short as `<none>`: where names are set far apart, one blank is part of a name if
-    nothing stands below one side of it.
+def _whole_names(lines: Sequence[str], spans: Sequence[_Span], *, apart: bool) -> list[_Span]:
+    """`NOMINATED NODE` over cells as short as `<none>`: where names are set far `apart`, one blank is part of a name if
+    nothing stands below one side of it. Where they are not, a small letter behind it says so: `Mounted on`.
     """
     whole: list[_Span] = []
     for span in spans:
         start, end = span
         if whole and not re.search(" {2}", lines[0][whole[-1][0] : start + 1].lstrip()):
             sides = (whole[-1], span)
-            if any(not any(line[first:last].strip() for line in lines[1:]) for first, last in sides):
+            going_on = apart or (lines[0][start].islower() and not lines[0].islower())
+            if going_on and any(not any(line[first:last].strip() for line in lines[1:]) for first, last in sides):
                 start = whole.pop()[0]
         whole.append((start, end))
     return whole
