@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .document import Document
+from .lexicon import REPORT, ROW_NOUNS
 from .model import Claim, Evidence, Options
-from .words import LIGHT, STOP, keys, name_words, stem, tokens
+from .words import LIGHT, STOP, Token, keys, name_words, stem, stems, tokens
 
 GUESS = 0.5
 """The score of a result that hardly more than its being the latest speaks for: it may support, not contradict."""
@@ -85,6 +87,54 @@ def _argument_words(evidence: Evidence) -> Iterable[str]:
             for key in keys(str(value))[:40]:
                 if key not in STOP and len(key) > 2:
                     yield stem(key)
+
+
+LEAST_NAME = 4
+"""Letters of a word that is looked for in payloads: shorter ones stand in any."""
+
+
+def of_another(claim: Claim, one: Evidence, document: Document, evidence: Sequence[Evidence], *, by_name: bool) -> str:
+    """A word of the claim that this result knows nothing of, and that another is about or holds; empty for none.
+
+    Then the claim is likely about that other one. `by_name`: only what the other is called counts.
+    """
+    mine = context_of(one) | frozenset(w for c in one.columns for w in name_words(c))
+    words = tokens(claim.text)
+    for before, token in zip([None, *words], words, strict=False):
+        general = token.stem in LIGHT and not _is_noun(before, token)
+        if not token.is_word or token.low in STOP or general or token.stem in mine or _holds(document, token.stem):
+            continue
+        for other in evidence:
+            named = other is not one and token.stem in context_of(other) - frozenset(name_words(other.server))
+            held = not by_name and other is not one and other.mentions is not None and _mentioned(other, token.text)
+            if named or (held and token.stem not in LIGHT and len(token.low) >= LEAST_NAME):
+                return token.text
+    return ""
+
+
+def _is_noun(before: Token | None, token: Token) -> bool:
+    """Whether a word that is mostly said of anything stands as the name of something here (`the run`, `orders`)."""
+    if token.stem in ROW_NOUNS or token.stem in REPORT:
+        return False
+    plural = token.low.endswith("s") and token.low != token.stem
+    return plural or (before is not None and (before.low in _DETERMINERS or before.low.endswith("est")))
+
+
+_DETERMINERS = frozenset(("the", "this", "that", "each", "every", "no", "a", "an"))
+
+
+def _mentioned(evidence: Evidence, word: str) -> bool:
+    """Whether a payload has a word of its own: quoted, or as the start of something longer."""
+    return evidence.mentions is not None and evidence.mentions([f'"{word}"', f'"{word} ', f" {word} ", f",{word},"])
+
+
+def _holds(document: Document, root: str) -> bool:
+    """Whether a word is what rows, a column or a cell of a result is called."""
+    if any(
+        root in t.nouns or any(root in c.path_words or root in c.postings for c in t.columns) for t in document.tables
+    ):
+        return True
+    return any(root in stems(line) for line in document.lines[:2000])
 
 
 def context_of(evidence: Evidence) -> frozenset[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .align import GUESS, Aligned, align, bears, context_of
+from .align import GUESS, Aligned, align, bears, context_of, of_another
 from .cells import weigh_cells
 from .document import Document
 from .limits import too_long
@@ -95,7 +95,7 @@ def _of_kind(claim: Claim, evidence: Sequence[Evidence], options: Options, *, on
     aligned = align(claim, evidence, options)
     if not aligned:
         return None
-    judged = [(a, _weigh(claim, a, options)) for a in aligned]
+    judged = [(a, _weigh(claim, a, evidence, options)) for a in aligned]
     best = choose([j for _, j in judged])
     if best.outcome is Outcome.CONTRADICTED and (unread := [j for _, j in judged if j.frame in (UNREAD, TOO_MUCH)]):
         best = unread[0]  # what one result contradicts, one that could not be read may yet say
@@ -130,7 +130,7 @@ SURE = 0.35
 """Words left unexplained, as a cost, with which a sentence may still be said to be wrong of a result nobody picked."""
 
 
-def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
+def _weigh(claim: Claim, aligned: Aligned, evidence: Sequence[Evidence], options: Options) -> Judged:
     document: Document = aligned.evidence.load()
     if document.unread:
         return Judged(Outcome.UNVERIFIABLE, 9.0, reason=document.unread, frame=UNREAD)
@@ -138,6 +138,11 @@ def _weigh(claim: Claim, aligned: Aligned, options: Options) -> Judged:
     if claim.cells:
         return weigh_cells(claim, document)
     found = weigh(claim.text, document, context)
+    wrong = found.outcome is Outcome.CONTRADICTED
+    if found.outcome is not Outcome.UNVERIFIABLE and (
+        word := of_another(claim, aligned.evidence, document, evidence, by_name=not wrong)
+    ):
+        return replace(found, outcome=Outcome.UNVERIFIABLE, reason=f"{word!r} is of another result")
     doubted = (
         bool(aligned.evidence.words)
         or aligned.score <= GUESS

@@ -15,7 +15,7 @@ from .numbers import Number, Quantity
 from .parse import Chunk
 from .reading import Reading
 from .rows import bears_out, quote
-from .scene import Mention, Scene, Selection
+from .scene import Cond, Mention, Scene, Selection
 from .versions import Version
 from .words import stem, word_list
 
@@ -205,7 +205,7 @@ def _holder_check(
     for selection in scene.combine(subject):
         if not selection.conds or (not selection.rows and len(subject) == 1):
             continue
-        if any(c.column is column and len(subject) == 1 and not column.is_date for c in selection.conds):
+        if any(c.column is column and len(subject) == 1 and not _is_moment(c) for c in selection.conds):
             continue
         ok = bool(held & selection.rows) and all(_each_holds(m, held, c.members) for m, c in selection.pairs)
         ways.append((ok, selection.used, ", ".join(c.text for c in selection.conds), selection.cost))
@@ -219,6 +219,11 @@ def _holder_check(
         if fits is not None:
             ok, used, stated = ok and fits, used | named | {chunk.at}, f"{stated} {chunk.text}"
     return ok, used, stated, cost
+
+
+def _is_moment(cond: Cond) -> bool:
+    """Whether a condition says when, rather than since or until when: then it may be who holds an extreme in time."""
+    return cond.column.is_date and " in (" in cond.sql
 
 
 def _value_fits(
