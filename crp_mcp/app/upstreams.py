@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crp_mcp.config.names import derived_name
 from crp_mcp.errors import ConfigError
 from crp_mcp.mcp.spawn import child_environment
-from crp_mcp.mcp.spec import OAuth, PassThrough, RemoteSpec, ServerSpec, UpstreamSpec
+from crp_mcp.mcp.spec import OAuth, PassThrough, RemoteSpec, ServerSpec, UpstreamSpec, Ways
 
 if TYPE_CHECKING:
     from crp_mcp.config import ServerConfig
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 TOKENS_ENV = "CRP_MCP_TOKENS"
 
 
-def in_place(argv: Sequence[str], *, name: str | None = None, timeout: float | None = None) -> UpstreamSpec:
+def in_place(
+    argv: Sequence[str], *, name: str | None = None, timeout: float | None = None, era: str = "auto"
+) -> UpstreamSpec:
     """The one server that is wrapped in place: its environment is ours as it is, since the host chose it."""
-    return UpstreamSpec(name or derived_name(argv), tuple(argv), timeout=_checked(timeout))
+    return UpstreamSpec(name or derived_name(argv), tuple(argv), ways=Ways(era=era, timeout=_checked(timeout)))
 
 
 def _checked(timeout: float | None) -> float | None:
@@ -40,6 +42,7 @@ def remote_in_place(
     transport: str = "auto",
     name: str | None = None,
     timeout: float | None = None,
+    era: str = "auto",
     environment: Mapping[str, str],
 ) -> RemoteSpec:
     """The one server over HTTP of a command line. `headers`: `Name: value`, in which `${VAR}` and `${file:PATH}` stand.
@@ -67,7 +70,7 @@ def remote_in_place(
         transport=transport,
         headers=found,
         tokens=tokens_folder(environment),
-        timeout=timeout,
+        ways=Ways(era=era, timeout=timeout),
     )
 
 
@@ -103,6 +106,12 @@ def from_config(server: ServerConfig, environment: Mapping[str, str]) -> ServerS
         (command, *args),
         env=child_environment(environment, server.env, server.inherit_env),
         cwd=server.cwd,
+        ways=_ways(server),
+    )
+
+
+def _ways(server: ServerConfig) -> Ways:
+    return Ways(
         prefix=server.prefix,
         allow=server.allow,
         deny=server.deny,
@@ -138,10 +147,5 @@ def _remote(server: ServerConfig, environment: Mapping[str, str]) -> RemoteSpec:
         tokens=tokens_folder(environment),
         account=server.name,
         login=f"crp-mcp login {shlex.quote(server.name)} --config {shlex.quote(server.file)}",
-        prefix=server.prefix,
-        allow=server.allow,
-        deny=server.deny,
-        era=server.era,
-        timeout=server.timeout,
-        shared=server.shared,
+        ways=_ways(server),
     )

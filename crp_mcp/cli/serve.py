@@ -164,10 +164,10 @@ def _specs(options: argparse.Namespace, config: Config | None) -> Sequence[Serve
     if config is not None:
         return [from_config(server, os.environ) for server in config.enabled()]
     if options.upstream:
-        return [in_place(options.upstream, name=options.name, timeout=options.timeout)._replace(era=options.era)]
+        return [in_place(options.upstream, name=options.name, timeout=options.timeout, era=options.era)]
     if options.url:
         from crp_mcp.app.upstreams import remote_in_place
 
-        how = {"transport": options.transport, "name": options.name, "timeout": options.timeout}
-        return [remote_in_place(options.url, options.header, environment=os.environ, **how)._replace(era=options.era)]
+        how = {name: getattr(options, name) for name in ("transport", "name", "timeout", "era")}
+        return [remote_in_place(options.url, options.header, environment=os.environ, **how)]
     return []

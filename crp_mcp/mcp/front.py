@@ -139,7 +139,7 @@ def _write(fd: int, data: bytes) -> None:
 
 def core_of(specs: Sequence[ServerSpec], relay: RelayPort, in_place: bool) -> Proxy:
     """The core in front of these servers. `in_place`: there is exactly one, and everything of it passes."""
-    rules = [spec.rules() for spec in specs]
+    rules = [spec.ways.rules(spec.name) for spec in specs]
     if in_place:
         return InPlace(rules[0], own_side(relay))
     from crp_mcp.core.wire.aggregate import Aggregate

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from crp_mcp.core.wire.commands import ServerRules
 
 
-class UpstreamSpec(NamedTuple):
-    """One server over stdio. A named tuple, since it is made before anything else: see `start`."""
+class Ways(NamedTuple):
+    """How a server is treated, however it is reached. Named tuples here are made before anything else: see `start`."""
 
-    name: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str] | None = None
-    """Its whole environment; None: ours as it is."""
-    cwd: str | None = None
     prefix: str | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -28,13 +23,36 @@ class UpstreamSpec(NamedTuple):
     shared: bool = False
     """Over stdio there is one host, so nothing is shared whatever this says."""
 
+    def rules(self, name: str) -> ServerRules:
+        """What the core decides by."""
+        from crp_mcp.core.wire.commands import ServerRules
+
+        usual = ServerRules(name)
+        return ServerRules(
+            name,
+            prefix=self.prefix,
+            allow=self.allow,
+            deny=self.deny,
+            era=self.era,
+            idle=usual.idle if self.timeout is None else self.timeout,
+            handshake=usual.handshake if self.timeout is None else self.timeout,
+            ceiling=usual.ceiling if self.ceiling is None else self.ceiling,
+        )
+
+
+class UpstreamSpec(NamedTuple):
+    """One server over stdio."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] | None = None
+    """Its whole environment; None: ours as it is."""
+    cwd: str | None = None
+    ways: Ways = Ways()
+
     def __repr__(self) -> str:
         # Arguments and environment may hold secrets.
         return f"UpstreamSpec({self.name!r})"
-
-    def rules(self) -> ServerRules:
-        """The part of it that the core decides by."""
-        return _rules(self)
 
 
 class OAuth(NamedTuple):
@@ -78,37 +96,11 @@ class RemoteSpec(NamedTuple):
     """Whose token of this URL is used: the server's name in a config file, so that one URL can have several."""
     login: str = "crp-mcp login --url URL"
     """The command that logs in to it."""
-    prefix: str | None = None
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    era: str = "auto"
-    timeout: float | None = None
-    ceiling: float | None = None
-    shared: bool = False
+    ways: Ways = Ways()
 
     def __repr__(self) -> str:
         # The URL may hold a key, headers most likely do.
         return f"RemoteSpec({self.name!r})"
 
-    def rules(self) -> ServerRules:
-        """The part of it that the core decides by."""
-        return _rules(self)
-
 
 ServerSpec = UpstreamSpec | RemoteSpec
-
-
-def _rules(spec: Any) -> ServerRules:
-    from crp_mcp.core.wire.commands import ServerRules
-
-    usual = ServerRules(spec.name)
-    return ServerRules(
-        spec.name,
-        prefix=spec.prefix,
-        allow=spec.allow,
-        deny=spec.deny,
-        era=spec.era,
-        idle=usual.idle if spec.timeout is None else spec.timeout,
-        handshake=usual.handshake if spec.timeout is None else spec.timeout,
-        ceiling=usual.ceiling if spec.ceiling is None else spec.ceiling,
-    )

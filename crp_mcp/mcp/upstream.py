@@ -76,7 +76,7 @@ def open_upstream(
     Raises:
         UpstreamError: it cannot be started; the text completes "The MCP server X …".
     """
-    if spec.shared and means.shared is not None:
+    if spec.ways.shared and means.shared is not None:
         return means.shared.join(spec, events)
     if isinstance(spec, RemoteSpec):
         from .remote.connection import RemoteConnection  # most have no remote server

@@ -128,7 +128,7 @@ def test_tokens_are_the_users_whatever_the_store() -> None:
 
 def test_eras_in_both_vocabularies() -> None:
     """`legacy` and `modern` mean what the core calls `handshake` and `2026-07-28`."""
-    eras = {word: spec(f'{{"url": "http://h", "era": "{word}"}}').era for word in ("legacy", "modern", "auto")}
+    eras = {word: spec(f'{{"url": "http://h", "era": "{word}"}}').ways.era for word in ("legacy", "modern", "auto")}
     assert eras == {"legacy": "handshake", "modern": "2026-07-28", "auto": "auto"}
 
 

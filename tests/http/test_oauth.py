@@ -154,6 +154,18 @@ def test_users_of_one_tenant_do_not_share_sessions(front: Front, issuer: Issuer)
     assert front.post(ping, mcp_session_id=session.id, **issuer.token(exp=time.time() + 99)).status_code == 200
 
 
+def test_users_of_one_tenant_do_not_share_servers(front: Front, issuer: Issuer) -> None:
+    """Nobody gets into another user's conversation by its name, nor is asked what a server asks another user."""
+
+    def pid(name: str | None, **token: str) -> str:
+        meta = {"dev.crp/conversation": name} if name else None
+        return front.modern("tools/call", {"name": "pid", "arguments": {}}, meta=meta, **token).text
+
+    ann, bob = issuer.token(), issuer.token(sub="bob")
+    assert pid("one", **ann) == pid("one", **ann)
+    assert len({pid(name, **user) for name in ("one", None) for user in (ann, bob)}) == 4
+
+
 def test_the_issuer_is_asked_seldom(front: Front, issuer: Issuer) -> None:
     """However many tokens with unknown keys come."""
     for _ in range(50):

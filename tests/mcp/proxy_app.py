@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from crp_mcp.mcp.spec import UpstreamSpec
+from crp_mcp.mcp.spec import UpstreamSpec, Ways
 from crp_mcp.mcp.start import start_servers
 
 
@@ -97,9 +98,13 @@ class NullRelay:
         return {"completion": {"values": ["scratch_sql_001"]}}
 
 
+def spec_of(name: str, argv: list[str], env: dict | None = None, cwd: str | None = None, **ways: Any) -> UpstreamSpec:
+    return UpstreamSpec(name, tuple(argv), env, cwd, Ways(**ways))
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    specs = [UpstreamSpec(**{**spec, "argv": tuple(spec["argv"])}) for spec in settings["servers"]]
+    specs = [spec_of(**spec) for spec in settings["servers"]]
     started = start_servers(specs)
     from crp_mcp.mcp.front import Front
 

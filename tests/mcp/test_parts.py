@@ -20,7 +20,7 @@ from crp_mcp.mcp.framing import LineReader
 from crp_mcp.mcp.sinks import open_sink
 from crp_mcp.mcp.sources import open_source
 from crp_mcp.mcp.spawn import child_environment, resolve_command, start_process
-from crp_mcp.mcp.spec import UpstreamSpec
+from crp_mcp.mcp.spec import UpstreamSpec, Ways
 from crp_mcp.mcp.spool import Spool, sweep
 
 LIMIT = framing.IN_MEMORY
@@ -250,10 +250,10 @@ def test_what_cannot_be_started(argv: list[str], cwd: str | None, said: str) -> 
 
 def test_specs_show_no_secrets() -> None:
     """Neither arguments nor environment."""
-    spec = UpstreamSpec("n", ("cmd", "--token=secret"), env={"K": "secret"}, timeout=5)
+    spec = UpstreamSpec("n", ("cmd", "--token=secret"), env={"K": "secret"}, ways=Ways(timeout=5))
     assert "secret" not in repr(spec)
     assert "secret" not in f"{spec}"
-    assert (spec.rules().idle, spec.rules().name) == (5, "n")
+    assert (spec.ways.rules(spec.name).idle, spec.ways.rules("n").name) == (5, "n")
 
 
 def test_log_lines() -> None:

@@ -330,20 +330,6 @@ def test_several_calls_at_once_before_it_is_known_who_asks() -> None:
     assert finished(play, play.server("s", result(second, content=[])))["id"] == 3
 
 
-def test_a_shared_connection_asks_only_for_a_single_call() -> None:
-    """Of several it is not known whose host to ask; from then on calls run one at a time."""
-    play = bridged(shared=True)
-    idents = [call(play, 1), call(play, 2)]
-    assert "whose host" in play.server("s", request(10, "elicitation/create", **FORM))[0][1]["error"]["message"]
-    for ident in idents:
-        play.server("s", result(ident, content=[]))
-    call(play, 3)
-    assert play.host(request(4, "tools/call", name="u", _meta=ABLE)) == []
-    state, questions = held(play.server("s", request(11, "elicitation/create", **FORM)))
-    assert play.host(request(5, "tools/call", name="u", _meta=ABLE)) == []
-    assert back(play, 6, state, dict.fromkeys(questions, YES)) == [("s", result(11, **YES))]
-
-
 def test_progress_comes_under_the_hosts_token() -> None:
     """Of the request that is under way; while the call is held nobody waits for it."""
     play = bridged()

@@ -290,18 +290,6 @@ def test_a_listening_stream_has_no_time_limit() -> None:
     assert play.server("s", result(1)) == [("host", result(1))]
 
 
-def test_questions_of_a_shared_connection_need_a_single_call() -> None:
-    """With none or several in flight it is not known whom to ask."""
-    play = greeted(Playbook.in_place(shared=True))
-    question = request(9, "elicitation/create")
-    refused = [("s", 9)]
-    assert [(to, m["id"]) for to, m in play.server("s", question)] == refused
-    play.host(request(1, "tools/call", name="t"))
-    assert play.server("s", question) == [("host", question)]
-    play.host(request(2, "tools/call", name="t"))
-    assert [(to, m["id"]) for to, m in play.server("s", question)] == refused
-
-
 def test_an_answer_that_nobody_asked_for_goes_nowhere() -> None:
     """From the host and from the server; both are logged."""
     play = greeted(Playbook.in_place())

@@ -138,8 +138,6 @@ class ServerRules(NamedTuple):
     """Seconds a request may take whatever its progress."""
     handshake: float = 60.0
     """Seconds it may take to answer an `initialize` of ours."""
-    shared: bool = False
-    """Several hosts use the same connection: a question of the server's must not reach the wrong one."""
 
 
 class OwnSide(NamedTuple):

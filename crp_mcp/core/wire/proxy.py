@@ -178,7 +178,7 @@ class Proxy(Calling):
         elif frame.id is None:
             self._server_notified(link, frame, now)
         else:
-            self._questions.ask(link, frame, now)
+            self._questions.ask(link, frame)
 
     def _server_notified(self, link: Link, frame: Frame, now: float) -> None:
         if frame.method == "notifications/progress":

@@ -30,14 +30,9 @@ class Questions:
         self._open: dict[bytes, Asked] = {}
         self._counter = 0
 
-    def ask(self, link: Link, frame: Frame, now: float) -> None:
+    def ask(self, link: Link, frame: Frame) -> None:
         """Pass a server's question on."""
         assert frame.id is not None
-        if link.rules.shared and link.bridge is None and link.requests.in_flight() != 1:
-            # It does not say for which call it is asked; it must not reach the wrong host.
-            text = "Several calls are in flight on this shared connection, so it is not known whose host to ask."
-            link.refuse(frame.id, Failure(INTERNAL_ERROR, text), now)
-            return
         host_id = frame.id
         if not self._keep_ids or same_id(host_id) in self._open:
             self._counter += 1

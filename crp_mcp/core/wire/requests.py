@@ -82,10 +82,6 @@ class Requests:
     def __iter__(self) -> Iterator[Pending]:
         return iter(list(self._by_id.values()))
 
-    def in_flight(self) -> int:
-        """How many are still waited for."""
-        return sum(not pending.abandoned for pending in self._by_id.values())
-
     def claim(self, host_id: bytes | None) -> bytes:
         """An id for the next request; None: it is not the host's."""
         if self._keep_ids and host_id is not None and same_id(host_id) not in self._by_id:

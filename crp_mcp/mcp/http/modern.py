@@ -33,7 +33,7 @@ LIST_SECONDS = 60.0
 class Key(NamedTuple):
     """Whose servers: two requests with equal keys share them."""
 
-    tenant: str
+    owner: Principal
     conversation: str
     handed_on: tuple[tuple[str, str], ...]
     """Credentials that are passed to servers: nobody gets what another one's open."""
@@ -123,7 +123,7 @@ class Modern:
         """The servers of this request's tenant and conversation, started if need be."""
         named = _conversation(frame)
         handed_on = self._site.handed_on(request.headers)
-        key = Key(principal.tenant, named, tuple(sorted(handed_on.items())))
+        key = Key(principal, named, tuple(sorted(handed_on.items())))
         known = self._channels.get(key)
         if known is not None:
             known.touch()
@@ -137,7 +137,7 @@ class Modern:
     def _make_room(self, tenant: str) -> None:
         """Servers that wait for nobody make room for others. Raises Refusal where all are in use."""
         limits = self._site.limits
-        mine = [key for key in self._channels if key.tenant == tenant]
+        mine = [key for key in self._channels if key.owner.tenant == tenant]
         if len(mine) >= limits.tenant_sessions and not self._end_idle(mine):
             self._site.metrics.refused["tenant_sessions"] += 1
             raise Refusal(429, "You have too many conversations under way.", headers={"retry-after": "30"})

@@ -135,7 +135,7 @@ class Site:
         self._core = core
         self._reaper = reaper
         self._pools = Pools(clock)
-        self._shares = any(spec.shared for spec in specs)
+        self._shares = any(spec.ways.shared for spec in specs)
         remote = [spec.auth for spec in specs if isinstance(spec, RemoteSpec)]
         self._handed_on = sorted({auth.inbound.lower() for auth in remote if isinstance(auth, PassThrough)})
 

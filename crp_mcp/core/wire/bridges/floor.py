@@ -1,7 +1,6 @@
 """Who may be asking: a server of the handshake does not say for which call it asks.
 
-Calls that are known to lead to questions run one at a time, so that a question is that one's. A connection that several
-hosts share is stricter: a question is passed on only while exactly one call is in flight there.
+Calls that are known to lead to questions run one at a time, so that a question is that one's.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from .held import Ask
 
 
 class Floor:
-    """The calls of one bridge that may ask. `shared`: several hosts use the connection."""
+    """The calls of one bridge that may ask."""
 
-    def __init__(self, *, shared: bool) -> None:
-        self._shared = shared
+    def __init__(self) -> None:
         self._askers: set[tuple[str, str]] = set()
         """Tools, prompts and resources that have led to a question."""
         self._holder: Ask | None = None
@@ -24,7 +22,7 @@ class Floor:
 
     def takes(self, ask: Ask) -> bool:
         """Whether a call may run now. Where not, it is given back by `leaves` when it may."""
-        if not ask.askable or not (ask.key in self._askers or (self._shared and self._askers)):
+        if not ask.askable or ask.key not in self._askers:
             return True
         if self._holder is None or self._holder is ask:
             self._holder = ask
@@ -36,26 +34,25 @@ class Floor:
         """A call is over, given up, or waits for its host. The next one that may run."""
         if ask in self._queue:
             self._queue.remove(ask)
-        if self._holder is not ask or (self._shared and ask.held):
+        if self._holder is not ask:
             return None
         self._holder = self._queue.popleft() if self._queue else None
         return self._holder
 
     def asker(self, asks: Iterable[Ask]) -> Ask | None:
-        """Whose question it is. None where that is not known."""
+        """Whose question it is. None where no call is under way."""
         sent = [ask for ask in asks if ask.askable and ask.sent and ask.answer is None and not ask.over]
         running = [ask for ask in sent if ask.running]
-        if self._shared:
-            found = sent[0] if len(sent) == 1 else None
-        elif self._holder is not None and self._holder.running:
+        found: Ask | None
+        if self._holder is not None and self._holder.running:
             found = self._holder
         else:
             # One host in any case: the latest call is the likeliest, and a held one may ask for more.
             found = next(reversed(running or sent), None)
-        if found is not None or sent:
-            self._askers |= {ask.key for ask in ([found] if found is not None else sent)}
-        if found is not None and found.running and self._holder is None:
-            self._holder = found
+        if found is not None:
+            self._askers.add(found.key)
+            if found.running and self._holder is None:
+                self._holder = found
         return found
 
     def clear(self) -> None:

@@ -36,7 +36,7 @@ class Holding(Bridge):
         self._seal = Seal(own.secret, link.name) if own.secret is not None else None
         self._asks: dict[int, Ask] = {}
         self._by_outer: dict[bytes, Ask] = {}
-        self._floor = Floor(shared=link.rules.shared)
+        self._floor = Floor()
         self._parked: list[tuple[bytes, bytes]] = []
         """Questions asked outside any call: the server's id, and the input request."""
         self._numbers = 0
@@ -188,11 +188,7 @@ class Holding(Bridge):
         if method == dialects.ROOTS and idle and len(self._parked) < MAX_PARKED:
             self._parked.append((ident, dialects.modern_question(method, params)))
             return
-        text = (
-            f"Protocol {MODERN} asks its host only in answer to a call, and no call is under way."
-            if idle
-            else "Several calls are under way on this connection, so it is not known whose host to ask."
-        )
+        text = f"Protocol {MODERN} asks its host only in answer to a call, and no call that could be is under way."
         self.refuse(ident, Failure(METHOD_NOT_FOUND, text))
 
     def withdrawn(self, ident: bytes) -> None:
