@@ -56,8 +56,6 @@ class Buffer:
     budget: Budget
     evicted: bool = False
     """Whether something was evicted whose bytes are still on the disk."""
-    forget: Callable[[Scope, Sequence[str]], bool] | None = None
-    """Drops what was derived from entries (tables, what is remembered); False: not all of it yet, ask again."""
     _derived: dict[Scope, list[str]] = field(default_factory=dict, init=False)
     """Evicted entries, by tenant and project, of which something derived may be left."""
 
@@ -98,17 +96,19 @@ class Buffer:
                     f"({counters.pinned} pinned); unpin others, or have the operator raise the budget"
                 )
 
-    def give_back(self) -> None:
-        """Return the bytes of what was evicted to the disk."""
+    def give_back(self, forget: Callable[[Scope, Sequence[str]], bool]) -> None:
+        """Return the bytes of what was evicted to the disk.
+
+        `forget` drops what was derived from entries; False: not all of it yet, so it is asked again.
+        """
         if self.evicted:
             self.evicted = False
             self.store.sweep_uploads()
             self.store.shrink()
-        if self.forget is not None:
-            derived, self._derived = self._derived, {}
-            for space, ids in derived.items():
-                if not self.forget(space, ids):
-                    self._derived.setdefault(space, []).extend(ids)
+        derived, self._derived = self._derived, {}
+        for space, ids in derived.items():
+            if not forget(space, ids):
+                self._derived.setdefault(space, []).extend(ids)
 
     def _limits(self, scope: Scope) -> tuple[_Limit, ...]:
         budget = self.budget

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from crp_mcp.core.freshness import is_current
-from crp_mcp.core.model import Entry
-from crp_mcp.store import Counters
+from crp_mcp.core.model import Entry, Scope
+from crp_mcp.store import Counters, SqliteStore
+
+from .buffer import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Makes the headers of answers in one store."""
+
+    store: SqliteStore
+    buffer: Buffer
+    now: Callable[[], float]
+
+    def __call__(
+        self, scope: Scope, used: Sequence[Entry] = (), saved: int | None = None, receipt: str | None = None
+    ) -> Mapping[str, str]:
+        """Headers of an answer in a conversation; see `headers_of`."""
+        full = self.buffer.is_over(scope)
+        return headers_of(used, self.store.counters(scope), self.now(), saved=saved, full=full, receipt=receipt)
+
+    def of_entries(self, used: Sequence[Entry], saved: int | None) -> Mapping[str, str]:
+        """Headers of an answer in the conversation of what it uses."""
+        return self(used[0].scope, used, saved)
 
 
 def headers_of(

@@ -36,7 +36,7 @@ class Stone:
     def data(self) -> dict[str, Any]:
         """What its record says."""
         hashed = "sha256:" + hashlib.sha256(self.body).hexdigest()
-        called = self.gone.said or {"scratch_id": self.gone.id}
+        called: Mapping[str, Any] = self.gone.said or {"scratch_id": self.gone.id}
         return {**called, "item_digest": self.gone.digest, "tombstone": hashed}
 
 

@@ -59,11 +59,13 @@ class Sealer:
     `raised`: an entry with its label raised to its signed ceiling (see ceilings); not for inside a transaction.
     """
 
-    def __init__(self, signer: Signer, lattice: Lattice) -> None:
+    def __init__(
+        self, signer: Signer, lattice: Lattice, raised: Callable[[Entry], Entry] = lambda entry: entry
+    ) -> None:
         self._signer = signer
         self.lattice = lattice
         self.linked = False
-        self.raised: Callable[[Entry], Entry] = lambda entry: entry
+        self.raised = raised
 
     def capture(
         self,

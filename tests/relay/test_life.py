@@ -353,7 +353,8 @@ def test_the_oldest_unreferenced_entries_make_room_and_say_what_they_were(tmp_pa
         assert "was 3 rows of read_rows" in said
         assert "evicted" in said
         assert "call read_rows(n=3) again" in said
-        assert at.events("EVICTED") == [{"scratch_id": gone, "reason": "budget"}]
+        (event,) = at.events("EVICTED")
+        assert (event["scratch_id"], event["reason"]) == (gone, "budget")
 
 
 def test_tables_made_from_an_evicted_result_go_with_it(tmp_path: Path) -> None:
