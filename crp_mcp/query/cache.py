@@ -35,6 +35,18 @@ class Vanished(StoreError):
     """A table that was there a moment ago is gone: another process needed the room. It can be built again."""
 
 
+class Damaged(StoreError):
+    """The cache file is not what it was built as. Removed, it can be built again."""
+
+
+_DAMAGE = ("malformed", "not a database", "disk I/O error", "[Errno 2]")
+
+
+def is_damage(error: object) -> bool:
+    """Whether an error of SQLite's, or its text, says that the file itself is broken, or gone."""
+    return any(sign in str(error) for sign in _DAMAGE)
+
+
 class Cache:
     """Derived tables of one access scope. Safe from several threads and processes."""
 
@@ -213,7 +225,12 @@ class Cache:
         """The connection that reads; the file is there afterwards."""
         with self._read_lock:
             self._reader = self._opened(self._reader)
-            yield self._reader
+            try:
+                yield self._reader
+            except sqlite3.DatabaseError as error:
+                if is_damage(error):
+                    raise Damaged(f"tables {self.path}: {error}") from error
+                raise
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -230,7 +247,8 @@ class Cache:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error):
-                    raise StoreError(f"tables {self.path}: cannot be built: {error}") from error
+                    kind = Damaged if is_damage(error) else StoreError
+                    raise kind(f"tables {self.path}: cannot be built: {error}") from error
                 raise
 
     def _open(self) -> sqlite3.Connection:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from crp_mcp.query import gate
+from crp_mcp.query import functions, gate
 
 PREFIX = struct.Struct(">I")
 MEMORY_BYTES = 1 << 30
@@ -101,7 +101,7 @@ def answer(request: dict[str, Any], source: BinaryIO, files: Files) -> dict[str,
         if request["op"] == "query":
             db = files.get(request["path"])
             reply = gate.run(db, files.modules, request, no_files=files.no_files)
-            return {**reply, "pattern": gate.take_pattern_fault()}
+            return {**reply, "pattern": functions.take_pattern_fault()}
         if request["op"] == "grep":
             return grep(request, source)
         files.close()
@@ -116,7 +116,7 @@ def grep(request: dict[str, Any], source: BinaryIO) -> dict[str, Any]:
     """Lines in which a pattern is found, with lines around them. The text follows, an empty frame ends it."""
     lines = _lines(source)
     try:
-        pattern = gate.compile_pattern(request["pattern"])
+        pattern = functions.compile_pattern(request["pattern"])
         found = _grep(pattern, lines, request)
     finally:
         deque(lines, maxlen=0)  # what was sent must be read, whatever became of it
@@ -128,7 +128,7 @@ def _grep(pattern: Any, lines: Iterator[str], request: dict[str, Any]) -> dict[s
     before: deque[tuple[int, str]] = deque(maxlen=around)
     shown: list[tuple[int, str, bool]] = []
     matches, follow, last, kept = 0, 0, 0, 0
-    for number, line, span in gate.search_lines(pattern, lines):
+    for number, line, span in functions.search_lines(pattern, lines):
         last = number
         if span is not None:
             matches += 1

@@ -12,12 +12,12 @@ from typing import Any
 from crp_mcp.core.folding import fold
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.core.shape import Shape, shape_from_json
-from crp_mcp.errors import BadRequest, NotFound, Refused, StoreError
+from crp_mcp.errors import BadRequest, NotFound, Refused
 from crp_mcp.log import log
 from crp_mcp.store import Store, Stub
 
 from .answers import Answer, answer_of, expressions, reads_of
-from .cache import Cache, Vanished
+from .cache import Cache, Damaged, Vanished, is_damage
 from .cache_file import scope_file
 from .catalogue import Table
 from .cautions import notes
@@ -32,11 +32,6 @@ from .views import base_tables, hidden_sums, table_names, used_tables, view_of
 SECONDS = 5.0
 MOST_ROWS = 20_000
 MOST_BYTES = 8 << 20
-_DAMAGE = ("malformed", "not a database", "disk I/O error", "[Errno 2]")
-
-
-class _Damaged(StoreError):
-    """The cache file is not what it was built as."""
 
 
 class Desk:
@@ -68,7 +63,8 @@ class Desk:
         """
         try:
             return self._run(scope, sql, now)
-        except _Damaged:
+        except Damaged as harm:
+            log("info", "tables_damaged", reason=str(harm))
             self.cache(scope).discard()
         except Vanished as gone:
             log("info", "tables_vanished", reason=str(gone))
@@ -222,10 +218,14 @@ class Desk:
         }
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._sandbox.ask(request, seconds=self._seconds)
-        except Stopped as error:
-            return {"ok": False, "stopped": str(error)}
+        for again in (True, False):
+            try:
+                return self._sandbox.ask(request, seconds=self._seconds)
+            except Stopped as error:
+                if str(error) == "died" and again:
+                    continue  # a file that is cut short while it is read ends the process; a new one sees what it is
+                return {"ok": False, "stopped": str(error)}
+        raise AssertionError("unreachable")
 
     def _fault(
         self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: Names, searched: bool
@@ -238,8 +238,8 @@ class Desk:
                 return NotFound(why)
         if reply.get("refused"):
             return Refused(refused(str(reply["refused"])))
-        if any(sign in error for sign in _DAMAGE):
-            return _Damaged(error)
+        if is_damage(error):
+            return Damaged(error)
         if any(error in (f"no such table: main.{one.name}", f"no such table: {one.name}") for one in base_tables(used)):
             return Vanished(error)
         if error == "out of memory":

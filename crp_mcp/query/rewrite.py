@@ -152,8 +152,11 @@ def _fix_sum(
             return
         prepared, shift = hidden.get(fold(column or ""), ("", 0))
         if prepared and shift >= places.digits:
-            whole = [*inside[:-1], Token("quoted", quote(prepared), prepared, inside[-1].lead)]
-            _by_whole_numbers(statement, at, end, last, shift, written(whole))
+            whole = written([*inside[:-1], Token("quoted", quote(prepared), prepared, inside[-1].lead)])
+            if function == "avg" and places.size * 10.0**shift < 2.0**53:
+                _by_whole_mean(statement, at, end, last, shift, whole)
+            else:
+                _by_whole_numbers(statement, at, end, last, shift, whole)
         else:
             _by_whole_numbers(statement, at, end, last, places.digits)
     elif function == "sum" and _is_fractional(inside, kinds):
@@ -198,6 +201,14 @@ def _by_whole_numbers(
     call = f"{'sum' if mean else tokens[at].text}({whole}){condition}"
     text = f"({call} / ({factor} * count({column}){condition}))" if mean else f"({call} / {factor})"
     statement.renamed[text] = before
+    tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
+
+
+def _by_whole_mean(statement: Statement, at: int, end: int, last: int, places: int, whole: str) -> None:
+    """avg(c) -> (avg("c in whole") / 100.0): up to 2^53 doubles add whole numbers exactly."""
+    tokens = statement.tokens
+    text = f"(avg({whole}){written(tokens[end + 1 : last + 1])} / 1{'0' * places}.0)"
+    statement.renamed[text] = written(tokens[at : last + 1]).strip()
     tokens[at : last + 1] = [Token("other", text, "", tokens[at].lead)]
 
 

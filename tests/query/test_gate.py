@@ -310,6 +310,44 @@ def test_a_damaged_cache_is_built_again(tmp_path: Path, harm: str) -> None:
         assert answer.rows == ("[300,44850]",)
 
 
+def test_a_file_cut_short_under_a_query_process_is_built_again(tmp_path: Path) -> None:
+    """The process reads the file where it lies, and ends when that is gone: the answer is right all the same."""
+    with open_room(tmp_path) as room:
+        name = room.capture([{"n": n, "pad": "x" * 200} for n in range(20_000)])
+        asked = f"SELECT sum(n), max(length(pad)) FROM {name}"
+        before = room.rows(asked)
+        os.truncate(room.desk.cache(room.bench.scope).path, 8_192)
+        assert room.rows(asked) == before == [[199_990_000, 200]]
+
+
+SORTED = """
+import json, sqlite3, sys
+from crp_mcp.query import child, gate
+gate.SORT_KIB = 1 << 10
+path = sys.argv[1]
+with sqlite3.connect(path) as db:
+    db.execute("CREATE TABLE t (n INTEGER, pad TEXT)")
+    db.executemany("INSERT INTO t VALUES (?, ?)", ((n, "x" * 100) for n in range(50_000)))
+db.close()
+sealed = child.limit_process()
+db = gate.open_connection(path)
+sql = "SELECT n, pad FROM t ORDER BY pad, n DESC"
+request = {"views": {}, "tables": ["t"], "expressions": [], "named": ["t"], "sql": sql, "seconds": 30, "rows": 2,
+           "bytes": 1_000, "clean": False, "sorts": True}
+print(json.dumps([sealed, gate.run(db, frozenset(), request, no_files=True)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no limit on files to be written")
+def test_what_is_too_much_to_sort_as_if_into_a_file_is_sorted_all_the_same(tmp_path: Path) -> None:
+    """The query process can write nothing; with more rows than it sorts at once it goes another way."""
+    done = subprocess.run([sys.executable, "-c", SORTED, tmp_path / "t.db"], capture_output=True, check=True)
+    sealed, reply = json.loads(done.stdout)
+    assert sealed is True
+    assert (reply["ok"], reply["total"]) == (True, 50_000)
+    assert [json.loads(row)[0] for row in reply["rows"]] == [49_999, 49_998]
+
+
 def test_a_query_of_what_was_forgotten_says_that_it_is_gone(room: Room) -> None:
     """Also where the query process still knows its table: it is gone, and not somebody else's."""
     name = room.capture([{"n": n} for n in range(500)])

@@ -170,10 +170,12 @@ def test_averages_are_rounded_once(room: Room) -> None:
 
 def test_hidden_columns_stay_hidden_and_sums_exact(room: Room) -> None:
     """Whole numbers beside fractions are in no answer, whichever way every column is asked for."""
-    rows = [{"id": n, "x": n * 7919 % 100_000 / 100, "y": n / 8} for n in range(3_000)]
+    rows = [{"id": n, "x": n * 7_919_919 % 10**9 / 100, "y": n / 8} for n in range(3_000)]
     name = room.capture(rows)
     room.bench.tool("scratch_pin", scratch_id=name, name="Fractions")
-    cents = sum(n * 7919 % 100_000 for n in range(3_000))
+    cents = sum(n * 7_919_919 % 10**9 for n in range(3_000))
+    assert room.one(f"SELECT sum(x) FROM {name}") == cents / 100
+    assert set(room.desk.cache(room.bench.scope).tables(name)[0].sums) == {"x"}  # y is too small to need one
     for table in (name, "Fractions", "latest"):
         assert room.rows(f"SELECT sum(x), avg(t.x) FROM {table} t WHERE id >= 0") == [[cents / 100, cents / 300_000]]
         for every in ("SELECT * FROM {t}", "SELECT t.* FROM {t} t", "SELECT * FROM (SELECT * FROM {t})"):
