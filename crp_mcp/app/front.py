@@ -59,6 +59,9 @@ class Front:
                 result = self.tools.call(str(header.get("name")), header.get("arguments"), scope, ask)
             except NeedsCall as needed:
                 return call_again(needed.entry), b"", None
+            except (BadRequest, Refused) as error:
+                # Of the turn or the policy that the request names.
+                result = self.tools.refuse(error, scope)
         elif op == "read_resource":
             result = self.tools.read_resource(str(header.get("uri")), scope)
         elif op == "complete":

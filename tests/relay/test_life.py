@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.model import FactStatus
-from crp_mcp.errors import BadRequest
 from crp_mcp.store import Stub
 from crp_mcp.store import turns as turn_rows
 from tests.relay.support import Bench, bench, order_rows, text_result, texts
@@ -458,10 +457,13 @@ def test_another_operators_policy_is_in_the_trail_once(tmp_path: Path) -> None:
 
 
 def test_a_policy_asked_for_in_a_way_nobody_can_read_is_refused(at: Bench) -> None:
-    """A request that wanted to be strict is never answered as if it had asked for nothing."""
+    """A request that wanted to be strict is never answered as if it had not; the answer has the headers of all."""
     made = at.host_call("read_rows", rows(3))
-    with pytest.raises(BadRequest, match="must be a text of directives"):
-        at.ask("scratch_get", scratch_id=made, meta={"dev.crp/policy": {"tool-output-stale": "exclude"}})
+    for policy, said in (({"x": 1}, "must be a text"), ("bogus=1", "unknown"), ("tool-output-retain=all", "operator")):
+        answer = at.ask("scratch_get", scratch_id=made, meta={"dev.crp/policy": policy})
+        assert said in answer["content"][0]["text"]
+        assert answer["isError"]
+        assert answer["_meta"]["dev.crp/headers"] == {"CRP-Context-Scratch-Entries": "1/0"}
 
 
 # -- facts -------------------------------------------------------------------------------------------------------

@@ -79,7 +79,11 @@ class OwnTools:
                 raise NotFound(f"no tool {name!r}; there are {', '.join(tools)}")
             return self._with_headers(tools[name](Arguments(name, arguments)), scope)
         except CrpError as error:
-            return self._with_headers(failure(str(error), error.code), scope)
+            return self.refuse(error, scope)
+
+    def refuse(self, error: CrpError, scope: Scope) -> dict[str, Any]:
+        """The result of a call that is not served."""
+        return self._with_headers(failure(str(error), error.code), scope)
 
     def _query(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         result, read = self.query.call(given, ask.scope)
