@@ -7,6 +7,8 @@ import re
 import weakref
 from pathlib import Path
 
+from crp_mcp.pids import is_running
+
 _NAME = re.compile(r"(\d+)-\d+\.line")
 
 
@@ -16,7 +18,7 @@ class SpoolFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = 0
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         self._finalizer = weakref.finalize(self, _remove, self._fd, path)
 
     def write(self, data: bytes) -> None:
@@ -34,7 +36,7 @@ class SpoolFile:
         """Bytes `start` to `end`; fewer only past the end of the line."""
         pieces = []
         while start < end:
-            piece = os.pread(self._fd, end - start, start)
+            piece = _read_at(self._fd, end - start, start)
             if not piece:
                 break
             pieces.append(piece)
@@ -44,6 +46,17 @@ class SpoolFile:
     def remove(self) -> None:
         """Remove it now; nothing may use it after that."""
         self._finalizer()
+
+
+def _read_at(fd: int, length: int, start: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, length, start)
+    end = os.lseek(fd, 0, os.SEEK_CUR)  # Windows; whoever writes goes on at the end
+    try:
+        os.lseek(fd, start, os.SEEK_SET)
+        return os.read(fd, length)
+    finally:
+        os.lseek(fd, end, os.SEEK_SET)
 
 
 def _remove(fd: int, path: Path) -> None:
@@ -79,20 +92,8 @@ def sweep(folder: Path) -> int:
     removed = 0
     for path in folder.glob("*.line"):
         match = _NAME.fullmatch(path.name)
-        if match and not _is_running(int(match[1])):
+        # Files of this process id exist before its first only if an earlier process had the same one.
+        if match and (int(match[1]) == os.getpid() or not is_running(int(match[1]))):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
-
-
-def _is_running(pid: int) -> bool:
-    if pid == os.getpid():
-        # Files of this process id exist before its first only if an earlier process had the same one.
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -21,6 +21,7 @@ from crp_mcp.core.shape import read_shape, shape_from_json, shape_to_json
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.core.summary import render_summary
 from crp_mcp.errors import CrpError
+from crp_mcp.pids import is_running
 from crp_mcp.proof.eccr import Item
 from crp_mcp.query.desk import Desk
 from crp_mcp.store import CaptureDraft, Head, Sealed, Store, Stub, WrittenPayload
@@ -190,20 +191,8 @@ def sweep_leftovers(folder: Path) -> None:
     """Remove the tables of queries that were run again by processes that are gone."""
     for path in folder.glob(f"{LEFTOVER}*"):
         pid = path.name.removeprefix(LEFTOVER).partition("-")[0]
-        if pid.isdigit() and not _is_running(int(pid)):
+        if pid.isdigit() and not is_running(int(pid)):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    if os.name != "posix":
-        return True  # asking would send a signal there
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def again(arguments: Mapping[str, Any], sources: Sequence[Left]) -> dict[str, Any]:
