@@ -5,19 +5,18 @@ Light to import: it stands on the way to the first answer.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crp_mcp.errors import BadRequest, CrpError, NotFound, Refused
+from crp_mcp.errors import CrpError
 from crp_mcp.log import log
 from crp_mcp.mcp.tools.definitions import OWN_TOOLS, RECEIPT_TEMPLATE, RESOURCE_TEMPLATE
 
+from .shared import Shared
+
 if TYPE_CHECKING:
-    from crp_mcp.config import LiveRegistry
     from crp_mcp.core.model import ToolPolicy
-    from crp_mcp.relay.pool import Reply, WorkerClient
+    from crp_mcp.relay.pool import Reply
     from crp_mcp.relay.ports import Calls, CapturedCall, RawResult
 
     from .settings import Settings
@@ -33,17 +32,6 @@ URIS = ("scratch://", "receipt://")
 INSTRUCTIONS = "Large tool results arrive as summaries with a scratch_id; scratch_get reads the full data."
 
 
-class Shared:
-    """What all ports of one store have in common: the worker, and the registry as it is now."""
-
-    __slots__ = ("problem", "registry", "worker")
-
-    def __init__(self) -> None:
-        self.worker: WorkerClient | None = None
-        self.registry: LiveRegistry | None = None
-        self.problem: str | None = None
-
-
 class Port:
     """Implements `RelayPort` over one worker, for one host."""
 
@@ -57,7 +45,7 @@ class Port:
     ) -> None:
         self._settings = settings
         self._tools = tools
-        self._shared = shared or Shared()
+        self._shared = shared or Shared(settings)
         self._conversation = conversation
         self._calls: Calls | None = None
         self._audits = _audits(settings.policy)
@@ -69,8 +57,7 @@ class Port:
 
     async def close(self) -> None:
         """End the worker."""
-        if self._shared.worker is not None:
-            await self._shared.worker.close()
+        await self._shared.close()
 
     def _own_meta(self, meta: Mapping[str, Any]) -> dict[str, Any]:
         """The members of a request's `_meta` that are about us, the conversation among them where it is known here."""
@@ -81,12 +68,12 @@ class Port:
 
     def warm(self) -> None:
         """A call is on its way to an upstream: have the worker ready when its result comes."""
-        self._client().warm()
+        self._shared.client().warm()
 
     @property
     def worker_pid(self) -> int | None:
         """Process id of the running worker."""
-        return self._client().pid
+        return self._shared.client().pid
 
     def instructions(self) -> str:
         return INSTRUCTIONS if self._tools else ""
@@ -102,17 +89,7 @@ class Port:
         self._roots = uris
 
     def policy(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> ToolPolicy:
-        shared = self._shared
-        if shared.registry is None:
-            from crp_mcp.config import LiveRegistry
-
-            paths = tuple(map(Path, self._settings.registry))
-            shared.registry = LiveRegistry(paths, cache=self._settings.cache, strict=False)
-        registry = shared.registry.current()
-        if shared.registry.problem != shared.problem:
-            shared.problem = shared.registry.problem
-            log("error" if shared.problem else "info", "registry", problem=shared.problem)
-        return registry.policy(server, tool, definition)
+        return self._shared.policy(server, tool, definition)
 
     def accepts(self, server: str, tool: str, definition: Mapping[str, Any] | None) -> bool:
         # Nothing shipped opts in, so without a registry of the operator's there is nothing to look up.
@@ -128,7 +105,7 @@ class Port:
             "tool": {**(policy_part(call.tool) or {}), **schema},
             "agreed": agreed,
         }
-        reply, blob = await self._ask(header, call.call.arguments_json, TOOL_SECONDS)
+        reply, blob = await self._shared.ask(header, call.call.arguments_json, TOOL_SECONDS)
         question = reply.get("question")
         return (None, str(question)) if question else (blob, None)
 
@@ -141,7 +118,7 @@ class Port:
 
     async def before(self, call: CapturedCall) -> bytes | None:
         try:
-            reply, blob = await self._ask(self._call_header("before", call), b"", TOOL_SECONDS)
+            reply, blob = await self._shared.ask(self._call_header("before", call), b"", TOOL_SECONDS)
         except CrpError as error:
             log("error", "not_consulted", code=error.code, reason=str(error), server=call.server)
             if not self._audits:
@@ -172,7 +149,7 @@ class Port:
         from crp_mcp.relay.service import withheld
 
         policy = self.policy(call.server, call.call.tool, call.tool)
-        lattice = Lattice(self._shared.registry.current().labels if self._shared.registry is not None else ())
+        lattice = Lattice(self._shared.labels())
         label = label_of(policy.sensitivity, hints_of(raw.data or b""), lattice)
         named = str(self._own_meta(call.meta).get(CONVERSATION_KEY) or self._settings.conversation or "")
         scope = Scope(self._settings.tenant, self._settings.project, named)
@@ -198,7 +175,7 @@ class Port:
         refreshed: dict[str, str | None] = {}
         while True:
             seconds = BUILD_SECONDS if header.get("name") == "scratch_query" else TOOL_SECONDS
-            reply, blob = await self._ask({**header, "refreshed": refreshed}, b"", seconds)
+            reply, blob = await self._shared.ask({**header, "refreshed": refreshed}, b"", seconds)
             again = reply.get("again")
             if again is None:
                 result: dict[str, Any] = orjson.loads(blob)
@@ -237,7 +214,7 @@ class Port:
     async def _record(self, header: dict[str, Any], raw: RawResult) -> Reply:
         if raw.data is None:
             header["spool"] = {"path": str(raw.spool), "start": raw.start, "end": raw.end}
-        return await self._ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
+        return await self._shared.ask_twice(header, raw.data or b"", CAPTURE_SECONDS + raw.size / SLOWEST)
 
     def resource_templates(self) -> list[dict[str, Any]]:
         return [dict(RESOURCE_TEMPLATE), dict(RECEIPT_TEMPLATE)] if self._tools else []
@@ -265,36 +242,9 @@ class Port:
     async def _result(self, header: Mapping[str, Any]) -> dict[str, Any]:
         import orjson
 
-        _, blob = await self._ask(header, b"", TOOL_SECONDS)
+        _, blob = await self._shared.ask(header, b"", TOOL_SECONDS)
         result: dict[str, Any] = orjson.loads(blob)
         return result
-
-    async def _ask_twice(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
-        """A worker that died may have died of another job: the second one gets a try."""
-        try:
-            return await self._ask(header, blob, timeout)
-        except CrpError as failed:
-            if failed.code != "WORKER":
-                raise
-            log("warning", "worker_failed", reason=str(failed))
-            return await self._ask(header, blob, timeout)
-
-    def _client(self) -> WorkerClient:
-        """The worker's client, which needs the event loop's module: so it is loaded when the first call leaves."""
-        if self._shared.worker is None:
-            from crp_mcp.relay.pool import WorkerClient
-
-            command = [sys.executable, "-P", "-m", "crp_mcp.app.worker", self._settings.to_text()]
-            self._shared.worker = WorkerClient(command)
-        return self._shared.worker
-
-    async def _ask(self, header: Mapping[str, Any], blob: bytes, timeout: float) -> Reply:
-        reply, out = await self._client().call(header, blob, timeout=timeout)
-        if not reply.get("ok"):
-            kinds: dict[str, type[CrpError]] = {"NOT_FOUND": NotFound, "BAD_REQUEST": BadRequest, "REFUSED": Refused}
-            code = str(reply.get("code"))
-            raise kinds.get(code, CrpError)(str(reply.get("message")), code=code)
-        return reply, out
 
 
 def owns_uri(uri: str) -> bool:
