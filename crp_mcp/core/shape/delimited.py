@@ -12,9 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any
 
+from .edges import FOOTER, numbered_lines, preamble
 from .headers import has_header, is_typed, names_columns
 from .text_tables import TextTable, named
 
@@ -22,15 +22,8 @@ _DELIMITERS = ("\t", ",", ";", "|")
 _SAMPLE_CHARS = 262_144
 _SAMPLE_ROWS = 1_000
 LONGEST_CELL = 2**30
-_PREAMBLE = 6
-FOOTER = re.compile(
-    r"\(?\d[\d,]* (?:rows?|records?|results?|lines?)\b.{0,60}|\[\d+ rows x \d+ columns\]"
-    r"|(?:total|showing|result|note|\.\.\.).{0,100}",
-    re.I,
-)
 _STRONG = re.compile(r"[^\W\d][\w.-]{0,60}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n(?=[^\n]*\S)")
-_LINE_NUMBER = re.compile(r"( *)(\d{1,9})(\t|: ?|→|\| ?)(.*)")
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 
@@ -82,7 +75,7 @@ def find_dialect(text: str, *, whole: bool = True) -> Dialect | None:
     """Decided by the first 256 KiB (`whole`: the text is all of it)."""
     sample = text[:_SAMPLE_CHARS].lstrip("\ufeff")
     whole = whole and len(text) <= _SAMPLE_CHARS
-    if sample.lstrip()[:1] in "<{[" or _numbered_lines(sample):
+    if sample.lstrip()[:1] in "<{[" or numbered_lines(sample):
         return None
     best: tuple[float, Dialect] | None = None
     for delimiter in _DELIMITERS:
@@ -100,7 +93,9 @@ def _ways(sample: str, delimiter: str) -> Iterator[tuple[bool, bool]]:
     if delimiter == "|" or not quotes:
         yield False, False
     if quotes:
-        yield True, False
+        # Quotes set off by blanks in the header say that the blanks are none of the cells'.
+        if delimiter == "\t" or not re.search(rf'{re.escape(delimiter)} +"', sample.lstrip().split("\n", 1)[0]):
+            yield True, False
         if f'{delimiter} "' in sample:
             yield True, True
         if delimiter == "\t":
@@ -134,7 +129,7 @@ def parse_lines(lines: Iterator[str] | io.StringIO, dialect: Dialect) -> Iterato
 
 
 def _try(sample: str, whole: bool, dialect: Dialect) -> tuple[float, Dialect] | None:
-    skip = _preamble(sample, dialect)
+    skip = preamble(sample, dialect.delimiter)
     dialect = Dialect(dialect.delimiter, 0, True, dialect.quoted, skip, dialect.padded)
     rows: list[list[str]] = []
     try:
@@ -155,30 +150,9 @@ def _try(sample: str, whole: bool, dialect: Dialect) -> tuple[float, Dialect] | 
         dialect = Dialect("|", 0, True, False, skip, outer=True, trim=True)
     elif dialect.delimiter == "|" and all(cell[:1] in ("", " ") for row in rows for cell in row[1:]):
         dialect = replace(dialect, trim=True)
+    elif all(any(cell[-1:] == " " for cell in row[:-1]) for row in rows[:20]):
+        rows, dialect = [list(map(str.strip, row)) for row in rows], replace(dialect, trim=True)
     return _judge(sample, rows, dialect)
-
-
-def _preamble(sample: str, dialect: Dialect) -> int:
-    """Comment lines, `sep=;` and titles before the first row."""
-    lines = sample.splitlines()[: _PREAMBLE + 40]
-    skip = 0
-    while skip < min(len(lines), _PREAMBLE):
-        line = lines[skip]
-        rest = [other for other in lines[skip + 1 : skip + 6] if other.strip()]
-        title = (
-            dialect.delimiter not in line
-            and len(rest) >= 2
-            and all(other.count(dialect.delimiter) >= 1 for other in rest)
-        )
-        if (
-            not (line.startswith("#") and (title or line.count(dialect.delimiter) < 2))
-            and not line.lower().startswith("sep=")
-            and not title
-            and line.strip()
-        ):
-            break
-        skip += 1
-    return skip if skip < len(lines) else 0
 
 
 def _judge(sample: str, rows: list[list[str]], dialect: Dialect) -> tuple[float, Dialect] | None:
@@ -260,16 +234,6 @@ def _is_something_else(rows: Sequence[Sequence[str]], width: int, dialect: Diale
     ) > 0.5 * len(sample):
         return True
     return sum(row[0].lstrip()[:2] in ("//", "/*", "--", "$ ", "> ") for row in sample) > 0.3 * len(sample)
-
-
-def _numbered_lines(sample: str) -> bool:
-    """The lines of a file behind their numbers, as editors and `cat -n` show them."""
-    found = [_LINE_NUMBER.match(line) for line in sample.split("\n")[:100] if line.strip()]
-    numbers = [int(match[2]) for match in found if match]
-    if len(numbers) < 2 or len(numbers) < len(found) - 1:
-        return False
-    runs = all(after == before + 1 for before, after in pairwise(numbers))
-    return runs and any(match[1] or match[4][:1] in ("", " ", "\t") for match in found if match)
 
 
 def _unbalanced(cell: str) -> bool:

@@ -19,6 +19,20 @@ _DATE = re.compile(
 )
 _WORDS = frozenset({"true", "false", "yes", "no", "null", "none", "na", "n/a", "nan", "inf"})
 _NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$]\w{0,80}")
+_VALUES = tuple(
+    map(
+        re.compile,
+        (
+            r"[a-z][a-z0-9+.-]{1,15}://\S+",  # an address
+            r"[\w.+-]+@[\w-]+\.[\w.-]+",
+            r"(?:~|\.{1,2})?(?:/?[\w.@+-]+/)+[\w.@+-]*\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w.@+-]+/)+[\w.@+-]*",  # a path
+            r"(?:\d{1,3}\.){3}\d{1,3}(?:[:/]\d+)?",
+            r"(?=.*\d)[0-9a-f]{7,64}(?:-[0-9a-f]{4,12}){0,4}",  # a hash, a UUID
+            r"(?:\d+(?:ms|[smhd]))+",  # a duration
+        ),
+    )
+)
+"""What is a value and no name, in the sorts that stand in columns of their own."""
 _SAMPLE = 200
 
 
@@ -93,6 +107,10 @@ def _vote(cell: str, below: Sequence[str]) -> int:
         return 1 if sort_of(cell) != sort or _year_like(cell, full) else -1
     if is_typed(cell):
         return -1 if sort_of(cell) in sorts else 0
+    if any(
+        value.fullmatch(cell) and sum(map(bool, map(value.fullmatch, full))) >= 0.8 * len(full) for value in _VALUES
+    ):
+        return -1
     if len(full) >= 2 and cell in full:
         return -1
     if len(full) >= 3:

@@ -10,6 +10,7 @@ from crp_mcp.core.model import Kind
 from .cells import NotJson, load_json
 from .find_rows import Found
 from .json_shapes import table_shape
+from .json_stream import read_stream
 from .lists import ListCollector
 from .model import Shape
 from .typed_rows import BlockLiterals, RowForm, decode_block
@@ -52,12 +53,15 @@ class LineRows:
         self.rows = 0
         self.noise = 0
         self.around: list[str] = []
+        self._open = b""
+        """The last line, where it is no document of its own."""
 
     def feed(self, block: bytes) -> None:
         """Whole lines (the last one may lack its newline)."""
         if self._offset is not None:
             self._index.append((self.rows, self._offset))
             self._offset += len(block)
+        self._open = b""
         lines = [line for line in block.split(b"\n") if line.strip()]
         chunk = b",".join(lines)
         rows = self._form.decode(chunk)
@@ -80,6 +84,7 @@ class LineRows:
     def _sorted_out(self, lines: Sequence[bytes]) -> list[bytes]:
         good = [line for line in lines if _kind(line) is not None]
         self.noise += len(lines) - len(good)
+        self._open = lines[-1] if lines and (not good or lines[-1] is not good[-1]) else b""
         if len(self.around) < 6:
             kept = set(good)
             self.around += [line.decode("utf-8", "replace").strip()[:200] for line in lines if line not in kept][
@@ -90,10 +95,19 @@ class LineRows:
     def shape(self) -> Shape:
         facts = self._collector.finish(index=tuple(self._index))
         if not facts.tabular:
-            return Shape(Kind.LIST, "ndjson", rows=facts.count, text={"item_types": dict(facts.kinds)})
-        shape = table_shape(Found(facts, (), (), "ndjson"))
-        notes = {"noise_lines": self.noise, "around": self.around} if self.noise else {}
-        return replace(shape, text={**shape.text, **notes})
+            shape = Shape(Kind.LIST, "ndjson", rows=facts.count, text={"item_types": dict(facts.kinds)})
+        else:
+            shape = table_shape(Found(facts, (), (), "ndjson"))
+            notes = {"noise_lines": self.noise, "around": self.around} if self.noise else {}
+            shape = replace(shape, text={**shape.text, **notes})
+        return replace(shape, partial=True, partial_why="cut at the end") if self._is_cut() else shape
+
+    def _is_cut(self) -> bool:
+        """Whether the last line is the beginning of a document."""
+        if self._open.lstrip()[:1] not in (b"{", b"["):
+            return False
+        reader = read_stream(self._open)
+        return reader.cut and reader.broken is None
 
 
 def event_stream(text: str) -> str | None:

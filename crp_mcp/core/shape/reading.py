@@ -260,11 +260,13 @@ def _as_python(text: str, depth: int) -> Shape | None:
 _NOTHING = re.compile(
     r"(?i)\W*(?:(?:no|zero|0)\s+(?:\w+\s+){0,4}?(?:found|matched|returned|available|match(?:es)?|results?|rows?|records?|items?"
     r"|data|entries|documents?|hits|files?|output|content)\b[^\n]{0,100}|nothing (?:found|to show|matched)"
-    r"|(?:query|search|request)?\s*(?:returned|found|got)\s+(?:no|0|zero)\b[^\n]{0,80}"
+    r"|(?:query|search|request)?\s*(?:returned|found|got|listed|matched|fetched|retrieved|showing)\s+(?:no|0|zero)\b[^\n]{0,80}"
     r"|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a"
     r"|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
 )
-_NOT_NOTHING = re.compile(r"(?i)\b(?:errors?|problems?|warnings?|such|longer|need|changes?)\b")
+_NOT_NOTHING = re.compile(
+    r"(?i)\b(?:errors?|problems?|warnings?|broken|conflicts?|vulnerabilit\w+|such|longer|need|changes?)\b"
+)
 
 
 def _as_text(text: str, bare: str, depth: int) -> Shape:

@@ -22,6 +22,7 @@ _FOOTER = re.compile(
     r"|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
     re.I,
 )
+_COUNTING = re.compile(r"\(?(\d[\d,]*) (?:rows?|records?|results?)\b")
 
 
 def read_records(text: str) -> TextTable | None:
@@ -39,7 +40,7 @@ def _marked(lines: Sequence[str], marks: Sequence[int]) -> TextTable | None:
     around = [line.strip() for line in lines[: marks[0]] if line.strip()]
     for start, end in zip(marks, [*marks[1:], len(lines)], strict=True):
         block = list(lines[start + 1 : end])
-        while block and (not block[-1].strip() or (end == len(lines) and _is_footer(block))):
+        while block and (not block[-1].strip() or (end == len(lines) and _is_footer(block, len(marks)))):
             line = block.pop()
             if line.strip():
                 around.append(line.strip())
@@ -50,10 +51,13 @@ def _marked(lines: Sequence[str], marks: Sequence[int]) -> TextTable | None:
     return _table("records", rows, around)
 
 
-def _is_footer(block: Sequence[str]) -> bool:
-    """A last line set off by a blank one, or one that counts."""
+def _is_footer(block: Sequence[str], count: int) -> bool:
+    """A last line set off by a blank one, or one that counts the records."""
     line = block[-1].strip()
-    return _FOOTER.fullmatch(line) is not None and (len(block) < 2 or not block[-2].strip() or line.startswith("("))
+    if _FOOTER.fullmatch(line) is None:
+        return False
+    counts = _COUNTING.match(line)
+    return len(block) < 2 or not block[-2].strip() or (counts is not None and int(counts[1].replace(",", "")) >= count)
 
 
 def _record(block: Sequence[str]) -> dict[str, str] | None:

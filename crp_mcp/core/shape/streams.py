@@ -11,7 +11,8 @@ from crp_mcp.core.model import Kind
 
 from .csv_stream import CsvBlocks
 from .decoding import Encoding
-from .delimited import FOOTER, Dialect, recipe
+from .delimited import Dialect, recipe
+from .edges import FOOTER
 from .json_stream import JsonReader
 from .model import Shape
 from .ndjson import LineRows

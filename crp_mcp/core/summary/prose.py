@@ -126,6 +126,7 @@ def empty_steps(shape: Shape, options: SummaryOptions) -> list[Step]:
 def _empty(shape: Shape, columns: int, beside: int) -> Draft:
     lines = notes(shape, beside) if beside else []
     lines += [f"{short(key, 40)}: {short(what, 60)}" for key, what in shape.members[:beside]]
+    lines += [short(message, 160) for message in _strings(shape.text.get("message")) if beside]
     if shape.columns and columns:
         names = [column_line(column, None, 0) for column in shape.columns[:columns]]
         left, over = len(shape.columns) - len(names), "over " if shape.more_columns else ""
@@ -151,6 +152,7 @@ def media_lines(shape: Shape, most: int) -> list[str]:
     lines = []
     for number, kind, mime, size in shape.media[:most]:
         what = " ".join(short(part, 60) for part in (kind, mime) if part)
-        lines.append(f"block {number}: {what}, {size} byte{'s' * (size != 1)}")
+        known = size or kind != "resource_link"
+        lines.append(f"block {number}: {what}" + (f", {size} byte{'s' * (size != 1)}" if known else ""))
     left = len(shape.media) - most
     return lines + ([f"and {plural(left, 'more block')}"] if left > 0 and most else [])
