@@ -18,7 +18,9 @@ from tests.e2e.support import LIMIT, relay_command, shown
 CODE = "def close_ledger(day):\n    '''Close the ledger of a day.'''\n    return day\n"
 
 
-def ask(command: list[str], roots: list[Path], env: dict[str, str], cwd: Path, changes: bool = False) -> list[Any]:
+def ask(
+    command: list[str], roots: list[Path], env: dict[str, str], cwd: Path, changes: bool = False, mode: Any = "legacy"
+) -> list[Any]:
     """The answers to one question, by a host that works in these folders; after a change of them where asked."""
 
     async def list_roots(_: object) -> ListRootsResult:
@@ -27,7 +29,7 @@ def ask(command: list[str], roots: list[Path], env: dict[str, str], cwd: Path, c
     async def run() -> list[Any]:
         parameters = StdioServerParameters(command=command[0], args=command[1:], env={**os.environ, **env}, cwd=cwd)
         with anyio.fail_after(LIMIT):
-            async with Client(parameters, mode="legacy", list_roots_callback=list_roots) as client:
+            async with Client(parameters, mode=mode, list_roots_callback=list_roots) as client:
                 answers = [await client.call_tool("request_context", {"query": "close the ledger"})]
                 if changes:
                     roots.pop()
@@ -57,6 +59,15 @@ def test_the_folders_a_host_works_in_are_read(tmp_path: Path, folder: Path) -> N
     assert "def close_ledger(day):" in shown(first)
     assert "close_ledger" not in shown(second)
     assert budget.structured_content["roots"] == []
+
+
+@pytest.mark.filterwarnings("ignore:The roots capability is deprecated")
+def test_the_folders_of_a_host_of_the_new_era_are_read_too(tmp_path: Path, folder: Path) -> None:
+    """It is asked in the answer to its call."""
+    env = {"CLAUDE_PROJECT_DIR": str(tmp_path / "elsewhere")}
+    answer, budget = ask(relay_command(tmp_path / "store"), [folder], env, tmp_path, mode="2026-07-28")
+    assert "def close_ledger(day):" in shown(answer)
+    assert budget.structured_content["roots"] == [str(folder)]
 
 
 @pytest.mark.parametrize("limit", ["environment", "config"])

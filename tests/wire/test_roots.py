@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crp_mcp.core.wire.commands import CallOwn
-from crp_mcp.core.wire.roots import SECONDS
-from tests.wire.playbook import MODERN, Playbook, own_side
+from crp_mcp.core.wire.roots import KEPT_SECONDS, SECONDS
+from tests.wire.playbook import META, MODERN, Playbook, own_side
 
 ROOTS = [{"uri": "file:///home/bo/shop", "name": "shop"}]
 
@@ -59,6 +59,29 @@ def test_roots_are_asked_for_again_once_they_have_changed() -> None:
     ((_, again),) = play.host(call(2))
     assert again["id"] != question["id"]
     play.host({"jsonrpc": "2.0", "id": again["id"], "result": {"roots": []}})
+    assert learnt[-1] == ()
+
+
+def test_a_host_of_the_new_era_is_asked_in_the_answer() -> None:
+    """It makes the call again with its roots; they hold for a while, since it cannot tell of a change."""
+    play, learnt = opened()
+    able = {**MODERN, META + "clientCapabilities": {"roots": {}}}
+    ((to, asked),) = [told for told in play.host(call(1, **able)) if told[0] == "host"]
+    result = asked["result"]
+    assert (to, result["resultType"]) == ("host", "input_required")
+    ((key, question),) = result["inputRequests"].items()
+    assert question == {"method": "roots/list"}
+    again = call(2, **able)
+    again["params"] |= {"inputResponses": {key: {"roots": ROOTS}}, "requestState": result["requestState"]}
+    assert [is_call(told) for told in play.host(again)] == [True]
+    assert [is_call(told) for told in play.host(call(3, **able))] == [True]
+    assert learnt == [("file:///home/bo/shop",)]
+    play.wait(KEPT_SECONDS + 1)
+    ((_, later),) = play.host(call(4, **able))
+    assert later["result"]["resultType"] == "input_required"
+    unanswered = call(5, **able)
+    unanswered["params"] |= {"inputResponses": {}, "requestState": result["requestState"]}
+    assert [is_call(told) for told in play.host(unanswered)] == [True]
     assert learnt[-1] == ()
 
 

@@ -106,6 +106,10 @@ class Calling:
 
     def serve(self, call: Call, kind: str, target: str) -> None:
         """Have our own side answer a request."""
+        question = self._roots.question(call, target) if kind == "tool" and call.modern else None
+        if question is not None:
+            self.answer(call, question)
+            return
         may_ask = kind == "tool" and not call.modern and self.initialized
         if not may_ask or not self._roots.hold(target, lambda: self._serve(call, kind, target)):
             self._serve(call, kind, target)
