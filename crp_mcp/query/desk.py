@@ -21,6 +21,7 @@ from .cache import Cache, Damaged, Vanished, is_damage
 from .cache_file import scope_file
 from .catalogue import Table
 from .cautions import notes
+from .dialects import advice, use_own_names
 from .mistakes import explain, quoted_mistake, refused, stopped
 from .names import Names, Resolver
 from .noticing import find_findings
@@ -124,6 +125,7 @@ class Desk:
         by_name = table_names(names, tables)
         join_dotted(statement, lambda name: _known(name, by_name))
         fix_now(statement, time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now)))
+        use_own_names(statement)
         used = used_tables(statement, by_name)
         if mistake := quoted_mistake(statement.in_quotes(), used):
             raise BadRequest(f"sql: {mistake}")
@@ -141,7 +143,7 @@ class Desk:
             sum_exactly(statement)
             reply = self._ask({**request, "sql": statement.text()})
         if not reply.get("ok"):
-            raise self._fault(reply, scope, used, names, searched)
+            raise self._fault(reply, scope, used, names, searched, advice(plain.tokens))
         reads = reads_of(reply["reads"], plain, used)
         converted = {
             name: second for table in used for name, _, second in table.columns if second and name in reads(table)
@@ -228,7 +230,13 @@ class Desk:
         raise AssertionError("unreachable")
 
     def _fault(
-        self, reply: dict[str, Any], scope: Scope, used: Sequence[Table], names: Names, searched: bool
+        self,
+        reply: dict[str, Any],
+        scope: Scope,
+        used: Sequence[Table],
+        names: Names,
+        searched: bool,
+        instead: Sequence[str],
     ) -> Exception:
         if reply.get("stopped") or reply.get("late"):
             return Refused(stopped(self._seconds, reply.get("stopped") or "late"))
@@ -237,7 +245,7 @@ class Desk:
             if name in fold(str(reply.get("refused") or error)):
                 return NotFound(why)
         if reply.get("refused"):
-            return Refused(refused(str(reply["refused"])))
+            return Refused("; ".join([refused(str(reply["refused"])), *instead]))
         if is_damage(error):
             return Damaged(error)
         if any(error in (f"no such table: main.{one.name}", f"no such table: {one.name}") for one in base_tables(used)):
@@ -245,7 +253,7 @@ class Desk:
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
         listed = list(dict.fromkeys([*(table.name for table in used), *self._names.listed(scope)]))
-        return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched)}")
+        return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched, instead)}")
 
 
 def _known(name: str, by_name: dict[str, Table]) -> str | None:

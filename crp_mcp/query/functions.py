@@ -1,20 +1,65 @@
-"""What the query process adds to SQLite's functions: exact sums, regular expressions. Standard library alone."""
+"""What the query process adds to SQLite's functions: exact sums, regular expressions, what only newer ones have.
+
+Standard library alone.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import sqlite3
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
 LONGEST_PATTERN = 1_000
+_LOST = 2.0**-40
+"""Share of a sum that rounding may blur before its decimals are added as such."""
+
+
+def add_functions(db: sqlite3.Connection) -> None:
+    """Make them known to a connection; what its SQLite has itself stays."""
+    db.create_function("regexp", 2, regexp, deterministic=True)
+    db.create_aggregate("exact_sum", 1, ExactSum)
+    if sqlite3.sqlite_version_info < (3, 44):
+        db.create_function("concat", -1, concat, deterministic=True)
+        db.create_function("concat_ws", -1, concat_ws, deterministic=True)
+    try:
+        db.execute("SELECT median(1)").close()
+    except sqlite3.OperationalError:
+        db.create_aggregate("median", 1, Median)
+
+
+def concat(*parts: Any) -> str:
+    """All of them as one text; null is nothing."""
+    return "".join(_text(part) for part in parts if part is not None)
+
+
+def concat_ws(sign: Any, *parts: Any) -> str | None:
+    """The same with a sign between them; null where that is null."""
+    return None if sign is None else _text(sign).join(_text(part) for part in parts if part is not None)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def without_noise(value: float) -> float:
     """The value with 15 digits where the 16th and 17th are what binary fractions leave behind (0.1 + 0.2)."""
     short = float(f"{value:.15g}")
-    return short if len(f"{short!r}".strip("0")) + 2 < len(repr(value)) else value
+    return short if len(repr(short).strip("0")) + 3 < len(repr(value).strip("0")) else value
+
+
+class Median(list[Any]):
+    """The middle of the values, or the mean of the two in the middle."""
+
+    step = list.append
+
+    def finalize(self) -> Any:
+        numbers = sorted(_numbers(self))
+        middle = len(numbers) // 2
+        return (numbers[~middle] + numbers[middle]) / 2 if numbers else None
 
 
 class ExactSum(list[Any]):
@@ -23,7 +68,7 @@ class ExactSum(list[Any]):
     step = list.append
 
     def finalize(self) -> Any:
-        numbers = [value if isinstance(value, int | float) else _number(value) for value in self if value is not None]
+        numbers = _numbers(self)
         if not numbers:
             return None
         if all(isinstance(value, int) for value in numbers):
@@ -35,9 +80,15 @@ class ExactSum(list[Any]):
             # with the root of their number; the exact total is then rounded once.
             count = min(len(numbers), 4 * math.sqrt(len(numbers)))
             noise = (count * max(map(abs, numbers)) + abs(total)) * 2.0**-53
+            if noise > _LOST * abs(total) and all(float(f"{value:.15g}") == value for value in numbers):
+                return float(sum(Decimal(repr(value)) for value in numbers))
             return round(total, math.floor(-math.log10(max(noise, 1e-300))))
         except (OverflowError, ValueError):
             return sum(float(value) for value in numbers)
+
+
+def _numbers(values: list[Any]) -> list[int | float]:
+    return [value if isinstance(value, int | float) else _number(value) for value in values if value is not None]
 
 
 def _number(value: Any) -> float | int:

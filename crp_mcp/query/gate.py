@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crp_mcp.core.folding import fold
-from crp_mcp.query.functions import LONGEST_PATTERN, ExactSum, regexp, without_noise
+from crp_mcp.query.functions import LONGEST_PATTERN, add_functions, without_noise
 
 HEAP_BYTES = 256 << 20
 MAPPED_BYTES = 256 << 20
@@ -140,8 +140,7 @@ def open_connection(path: str) -> sqlite3.Connection:
         db.enable_load_extension(False)
     for name in sorted(TABLE_FUNCTIONS):  # known to the connection before an authorizer sees it made
         db.execute(f"SELECT 1 FROM {name}('[]')").fetchall()
-    db.create_function("regexp", 2, regexp, deterministic=True)
-    db.create_aggregate("exact_sum", 1, ExactSum)
+    add_functions(db)
     return db
 
 

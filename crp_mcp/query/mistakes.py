@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import difflib
 import re
+import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from crp_mcp.core.folding import fold
 
 from .catalogue import Table
+from .functions import add_functions
 from .gate import PURE_FUNCTIONS
 
 ALLOWED = (
     "allowed is one SELECT over stored results, by scratch_id, pinned name or latest, "
     "with SQLite's pure functions, REGEXP and, on text, MATCH"
 )
-PURE = sorted(PURE_FUNCTIONS - {"exact_sum"})
 _MOST = 30
 _NEAR = 3
 
@@ -37,11 +39,28 @@ def stopped(seconds: float, why: str) -> str:
 
 
 def explain(
-    error: str, tables: Sequence[Table], names: Sequence[str], pattern: str | None, searched: bool = False
+    error: str,
+    tables: Sequence[Table],
+    names: Sequence[str],
+    pattern: str | None,
+    searched: bool = False,
+    instead: Sequence[str] = (),
 ) -> str:
-    """SQLite's message, with the names that exist and the nearest to a wrong one."""
+    """SQLite's message, with the names that exist and the nearest to a wrong one.
+
+    `instead`: how to say here what its words say in other dialects.
+    """
     if pattern:
         return pattern
+    said = _meant(error, tables) or list(instead)
+    if not said:
+        return _explain(error, tables, names, searched)
+    if error.startswith(("no such column", "no such table")):
+        return f"{_explain(error, tables, names, searched)}; in SQLite: {'; '.join(said)}"
+    return f"{error}. In SQLite: {'; '.join(said)}. {describe(tables)}".rstrip()
+
+
+def _explain(error: str, tables: Sequence[Table], names: Sequence[str], searched: bool) -> str:
     if searched and "no such column" in error and not any(table.text for table in tables):
         error = re.sub(r"no such column: (?:\S+\.)?(text)$", r"no such column: \1", error)
         return f"{error}; MATCH works on texts and logs; here use LIKE or REGEXP on a column. {describe(tables)}"
@@ -49,7 +68,7 @@ def explain(
         return f"{error}; in MATCH, put words with signs in double quotes: MATCH '\"a-b\"'. {describe(tables)}"
     column = re.search(r"no such column: (.+)", error)
     if column:
-        return f"{error}{_near(column[1], _columns(tables))}; {describe(tables)}"
+        return f"{error}{_near(column[1], _columns(tables))}; {describe(tables) or 'there is no FROM with a table'}"
     table = re.search(r"no such table: (.+)", error)
     if table:
         listed = f"tables: {', '.join(names[:_MOST])}" if names else "nothing is stored yet"
@@ -57,7 +76,7 @@ def explain(
         return f"{error}{_near(table[1], names)}; {listed}{more}; scratch_list says what they are"
     function = re.search(r"no such function: (.+)", error)
     if function:
-        return f"{error}{_near(function[1], PURE)}; {ALLOWED}"
+        return f"{error}{_near(function[1], functions())}; {ALLOWED}"
     if "too big" in error:
         return f"{error}: a value or a query may be so large only; return less"
     if "MATCH" in error and any(table.union for table in tables):
@@ -66,6 +85,41 @@ def explain(
     if "MATCH" in error:
         return f"{error}; MATCH works on the text of logs and texts; elsewhere use LIKE or REGEXP"
     return f"{error}. {describe(tables)}" if tables else error
+
+
+_MEANT = {
+    "distinct aggregates": (
+        "group_concat(x, '; ') FROM (SELECT DISTINCT x FROM t); of several: count(*) FROM (SELECT DISTINCT a, b FROM t)"
+    ),
+    "wrong number of arguments to function count": "count(*) FROM (SELECT DISTINCT a, b FROM t)",
+}
+"""Beginnings of messages -> what those who wrote such a query wanted."""
+
+
+def _meant(error: str, tables: Sequence[Table]) -> list[str]:
+    column = re.match(r"no such column: (.+)", error)
+    found = _nested(column[1], tables) if column else None
+    return [found] if found else [said for begin, said in _MEANT.items() if error.lower().startswith(begin)]
+
+
+def _nested(wrong: str, tables: Sequence[Table]) -> str | None:
+    """`meta.who.name` as a path into the column `meta`, where that has objects."""
+    parts = wrong.split(".")
+    nested = {fold(name): name for table in tables for name, kind, _ in table.columns if kind == "json"}
+    for at, part in enumerate(parts[:-1]):
+        if fold(part) in nested:
+            return f"{nested[fold(part)]} ->> '$.{'.'.join(parts[at + 1 :])}'"
+    return None
+
+
+@cache
+def functions() -> tuple[str, ...]:
+    """The allowed functions that this SQLite has."""
+    db = sqlite3.connect(":memory:")
+    add_functions(db)
+    there = {str(row[0]) for row in db.execute("SELECT name FROM pragma_function_list")}
+    db.close()
+    return tuple(sorted(PURE_FUNCTIONS & there - {"exact_sum"}))
 
 
 def quoted_mistake(quoted: Iterable[str], tables: Sequence[Table]) -> str | None:

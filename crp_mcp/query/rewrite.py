@@ -85,7 +85,7 @@ def computes(statement: Statement) -> bool:
     """Whether numbers are put together in it, so that binary fractions may leave noise in what comes out."""
     tokens = statement.tokens
     for at, token in enumerate(tokens):
-        if token.low in ("avg", "total", "exact_sum", "sum"):
+        if token.low in ("avg", "total", "exact_sum", "sum", "median"):
             return True
         if at and token.text in ("*", "/", "+", "-", "%"):
             before = tokens[at - 1]

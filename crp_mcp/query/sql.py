@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from crp_mcp.core.folding import fold
 from crp_mcp.errors import BadRequest
 
+from .dialects import advice, advice_at_start
+
 LONGEST = 20_000
 """Characters of one query."""
 
@@ -94,9 +96,12 @@ def read_statement(sql: str) -> Statement:
     if tokens[0].low not in ("select", "with", "values"):
         raise BadRequest(
             f"sql: {tokens[0].text[:40]!r} is not allowed; only one SELECT (or WITH ... SELECT) that reads is"
+            + (f"; {said}" if (said := advice_at_start(tokens[0])) else "")
         )
     for token in tokens:
         if token.kind == "parameter":
+            if instead := advice(tokens):
+                raise BadRequest(f"sql: {token.text[:20]!r} is not SQLite's; instead: {'; '.join(instead)}")
             raise BadRequest(f"sql: parameters like {token.text[:20]!r} are not allowed; write the value itself")
         if token.text in ("'", '"', "`", "["):
             raise BadRequest(f"sql: a quote is opened with {token.text} and never closed")
