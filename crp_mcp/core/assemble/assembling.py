@@ -16,7 +16,7 @@ from crp_mcp.core.request.nodes import MAX_DEPTH, Node, render
 
 from . import strategies
 from .choose import Told, check_backends, check_strategies, find_focus, keep, limit_of
-from .corpus import About, Corpus
+from .corpus import About, Corpus, Ranked
 from .depths import deepest
 from .explain import explain
 from .fuse import Found, fuse
@@ -61,37 +61,53 @@ def assemble(
     check_backends(request, corpus.backends, told)
     depth = resolve_depth(request.depth)
     limit = limit_of(request, budget, told)
-    focus = list(dict.fromkeys((*implied, *find_focus(request, corpus, told))))
-    search = strategies.start(request, corpus, focus)
-    rankings = {name: ranked for name, run in strategies.eligible(search).items() if (ranked := run(search))}
-    preferred = check_strategies(request, [*rankings, *_fusion(rankings)], told)
-    found = keep(search, fuse(rankings, preferred), told)
+    search, rankings, found = _find(request, corpus, implied, told)
     _tell_rest(search, told, depth)
     if implied:
         told.did("query", f"{told.applied['query']}; refers to {', '.join(implied)}")
-    intent = read_intent(request.query, refers=any(uri.startswith("uko-tool:") for uri in focus))
+    intent = read_intent(request.query, refers=any(uri.startswith("uko-tool:") for uri in search.focus))
     nodes = cache(corpus.node)  # some are looked at more than once, and each may be read from a file
     rest = after(found, corpus, nodes, before) if before else found
     candidates, left = _render_all(search, rest, depth, nodes, count, before or ())
     packing = Packing(candidates, left, intent, count, limit, len(rest))
+    reply = _reply(packing, told)
+    return replace(
+        reply,
+        found={name: len(ranked) for name, ranked in rankings.items()},
+        found_digest=digest_of(found, nodes),
+        more=reply.more or len(rest) > RENDERED_MOST,
+        explained=tuple(explain(rankings, candidates, packing.choice, packing.left)) if why else (),
+    )
+
+
+def _find(
+    request: ContextRequest, corpus: Corpus, implied: Sequence[str], told: Told
+) -> tuple[strategies.Search, Mapping[str, Ranked], list[tuple[Found, About]]]:
+    """The search, what each strategy ranked, and all of it as one ranking. Raises BackendMissing."""
+    focus = list(dict.fromkeys((*implied, *find_focus(request, corpus, told))))
+    search = strategies.start(request, corpus, focus)
+    rankings = {name: ranked for name, run in strategies.eligible(search).items() if (ranked := run(search))}
+    preferred = check_strategies(request, [*rankings, *_fusion(rankings)], told)
+    return search, rankings, keep(search, fuse(rankings, preferred), told)
+
+
+def _reply(packing: Packing, told: Told) -> Reply:
+    """What was packed, as a reply that does not say yet how it was found."""
     context, text, preamble = packing.fit()
     used = list(dict.fromkeys(name for one in packing.chosen for name in one.found.ranks))
     used += _fusion(dict.fromkeys(used))
     return Reply(
         context=context.model_copy(update={"strategies_used": used, "preamble": preamble}),
         text=text,
-        budget=limit,
-        intent=intent,
+        budget=packing.limit,
+        intent=packing.intent,
         tiers=packing.tiers(),
-        shares=intent.shares(limit),
+        shares=packing.intent.shares(packing.limit),
         applied=told.applied,
         ignored=told.ignored,
         excluded=tuple(packing.left[:EXCLUDED_MOST]),
-        found={name: len(ranked) for name, ranked in rankings.items()},
         notes={one.node.uri: one.note for one in packing.chosen if one.note},
-        more=len(rest) > RENDERED_MOST or any(one.why == NO_ROOM for one in packing.left),
-        found_digest=digest_of(found, nodes),
-        explained=tuple(explain(rankings, candidates, packing.choice, packing.left)) if why else (),
+        more=any(one.why == NO_ROOM for one in packing.left),
     )
 
 

@@ -47,8 +47,8 @@ class Packing:
     def __init__(
         self, candidates: list[Candidate], left: list[Left], intent: Intent, count: CountTokens, limit: int, found: int
     ) -> None:
-        self._all, self._left, self._intent, self._count, self._limit = candidates, left, intent, count, limit
-        self._found = found
+        self._all, self._left, self._count, self._found = candidates, left, count, found
+        self.intent, self.limit = intent, limit
         self.choice: Choice = {}
         self.left: list[Left] = []
         self._inside: dict[int, str] = {}
@@ -59,8 +59,8 @@ class Packing:
 
     def fit(self) -> tuple[AssembledContext, str, str | None]:
         """Pack, compose and count; on the rare text that counts higher in one piece, pack tighter."""
-        reserve = min(PREAMBLE_TOKENS, self._limit // 6)
-        room = self._limit - reserve
+        reserve = min(PREAMBLE_TOKENS, self.limit // 6)
+        room = self.limit - reserve
         while True:
             self._pack(max(0, room))
             self._leave()
@@ -68,16 +68,16 @@ class Packing:
             tokens = self._count(text) if text else 0
             shown = [self._all[number] for number in sorted(self.choice)]
             preamble = (
-                preamble_of(shown, self.left, self._found, tokens, self._limit, self._count) if self._limit else None
+                preamble_of(shown, self.left, self._found, tokens, self.limit, self._count) if self.limit else None
             )
             total = tokens + (self._count(preamble) if preamble else 0)
-            if total <= self._limit:
+            if total <= self.limit:
                 return self._context(total, preamble), text, preamble
-            room -= total - self._limit
+            room -= total - self.limit
 
     def tiers(self) -> dict[str, int]:
         """Tokens delivered of each tier."""
-        given = dict.fromkeys(self._intent.percent, 0)
+        given = dict.fromkeys(self.intent.percent, 0)
         for number, option in self.choice.items():
             given[self._all[number].about.tier] += self._all[number].item.options[option].tokens
         return given
@@ -99,7 +99,7 @@ class Packing:
             if number not in self._inside:
                 tiers.setdefault(one.about.tier, []).append(number)
         choice: Choice = {}
-        for tier, grant in _grants(self._intent, room, {t: self._need(ns) for t, ns in tiers.items()}).items():
+        for tier, grant in _grants(self.intent, room, {t: self._need(ns) for t, ns in tiers.items()}).items():
             numbers = tiers[tier]
             picked = pack([self._all[number].item for number in numbers], grant)
             choice |= {numbers[at]: option for at, option in picked.items()}
@@ -143,7 +143,7 @@ class Packing:
         return AssembledContext(
             fragments=fragments,
             total_tokens=total,
-            budget_used=round(total / self._limit, 6) if self._limit else 0.0,
+            budget_used=round(total / self.limit, 6) if self.limit else 0.0,
             context_hash="sha256:" + hashlib.sha256(orjson.dumps(body)).hexdigest(),
             preamble=preamble,
             provenance_map={
