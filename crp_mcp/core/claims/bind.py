@@ -137,7 +137,9 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
 def _rows(column: Column, qty: Quantity) -> frozenset[int]:
     """Rows that bear a number out; an amount of money may stand there with either sign."""
     found = number_rows(column, qty)
-    return found if qty.unit not in CURRENCIES else found | number_rows(column, replace(qty, value=-qty.value))
+    if qty.unit not in CURRENCIES or qty.compare != "eq":
+        return found
+    return found | number_rows(column, replace(qty, value=-qty.value))
 
 
 def ways(scene: Scene, numbers: Sequence[Chunk]) -> Iterator[tuple[tuple[Cond, ...], frozenset[int], float]]:

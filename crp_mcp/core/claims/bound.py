@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from .bind import labels
-from .celltext import NULLS
 from .document import Column, twins
 from .link import ColumnRef
 from .parse import Chunk, Parse, attribute_columns
 from .rows import foreign, number_rows, number_sql, quote
 from .scene import Cond, Mention
 from .units import CURRENCIES
-from .words import fold, stem
+from .words import stem
 
 _THE = frozenset(("the", "its", "their", "his", "her", "your", "my", "this", "that", "'s"))
 
@@ -209,52 +208,3 @@ def _superlative(parse: Parse, at: int) -> bool:
     return any(
         c.op in ("max", "min", "avg", "sum", "median", "more", "less") and not c.columns for c in near
     ) and not any(c.op == "than" for c in near)
-
-
-_TRUE = frozenset(("true", "yes", "y"))
-_FALSE = frozenset(("false", "no", "n"))
-
-
-SWITCHES = frozenset(("mode", "flag", "setting", "option", "feature", "switch"))
-"""Nouns after the name of something that is on or off."""
-
-
-def marks(parse: Parse) -> list[Mention]:
-    """`X is active`, `three active X`: rows whose cell of a yes-or-no column says so."""
-    out = []
-    for chunk in parse.chunks:
-        following = parse.chunks[chunk.at + 1].low if chunk.at + 1 < len(parse.chunks) else ""
-        column = next((r.column for r in chunk.columns if r.quality >= 0.75 and _is_mark(r.column)), None)
-        if following in SWITCHES and chunk.at + 2 < len(parse.chunks):
-            following = parse.chunks[chunk.at + 2].low
-        if column is None or chunk.values or following in ("is", "was", ":", "=", "of", "column", "flag", "value"):
-            continue
-        rows = frozenset(r for r, t in enumerate(column.texts) if fold(t).strip() in _TRUE)
-        cond = Cond(rows, f"{quote(column.name)} = 'true'", column, (), 0.05, chunk.text)
-        out.append(Mention(frozenset((chunk.at,)), (cond,), chunk.at, chunk.at))
-    return out
-
-
-def _is_mark(column: Column) -> bool:
-    cells = {fold(t).strip() for t in column.texts[:5000]} - NULLS
-    return bool(cells) and cells <= _TRUE | _FALSE
-
-
-_HOLDERS = frozenset(("have", "has", "had", "with", "having"))
-
-
-def missing_values(parse: Parse) -> list[Mention]:
-    """`have no email`, `without a company`: rows whose cell is empty."""
-    out = []
-    for chunk in parse.chunks:
-        lead = parse.chunks[chunk.at - 1].low if chunk.at else ""
-        if not (chunk.low in ("without", "missing") or (chunk.low == "no" and lead in _HOLDERS)):
-            continue
-        named = next((c for c in parse.chunks[chunk.at + 1 : chunk.at + 3] if c.columns), None)
-        for ref in named.columns if named is not None else ():
-            empty = frozenset(r for r, t in enumerate(ref.column.texts) if fold(t).strip() in NULLS)
-            if empty and ref.quality > 0.7 and named is not None:
-                cond = Cond(empty, f"{quote(ref.column.name)} IS NULL", ref.column, (), 0.1, f"no {named.text}")
-                out.append(Mention(frozenset((chunk.at, named.at)), (cond,), chunk.at, named.at))
-                break
-    return out

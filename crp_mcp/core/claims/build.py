@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .bound import bind_numbers, marks, missing_values, ordinal_rows
+from .bound import bind_numbers, ordinal_rows
 from .dated import date_conds
 from .document import Column
 from .limits import Work
+from .marked import marks, missing_values
 from .numbered import numbered_rows
 from .parse import Chunk, Parse
 from .rows import literal, quote

@@ -42,7 +42,7 @@ _BLOCKERS = frozenset(
 
 def readings(scene: Scene) -> Iterator[Reading]:
     """One row that meets everything said."""
-    if any(c.op in _BLOCKERS and not names_column(c) for c in scene.chunks):
+    if any(c.op in _BLOCKERS and not names_column(c) and c.at not in scene.bound for c in scene.chunks):
         return
     if scene.table.kind == "list":
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 from .bind import ways
 from .frame_extreme import bare_most
@@ -23,13 +24,13 @@ def readings(scene: Scene) -> Iterator[Reading]:
         yield from _no_such(scene)
     if scene.table.kind == "record" or any(c.op in ("than", "more", "less") and not c.columns for c in scene.chunks):
         return
-    if scene.parse.ops("only") and len(scene.mentions) >= 2:
+    if scene.parse.ops("only") and scene.mentions and len(scene.mentions) + len(scene.numbers) >= 2:
         yield from _only(scene)
     if scene.parse.ops("all", "both"):
         yield from _all(scene)
     if scene.parse.ops("each", "all") and len(scene.numbers) == 1 and not scene.parse.ops("avg", "max", "min"):
         yield from _every_value(scene)
-    if any(c.at not in scene.bound for c in scene.parse.ops("none")) and not scene.numbers:
+    if any(c.at not in scene.bound for c in scene.parse.ops("none")) and all(map(_is_limit, scene.numbers)):
         yield from _none(scene)
     if (
         scene.parse.ops("mostof", "half", "fewof", "nearall")
@@ -63,20 +64,28 @@ def _only(scene: Scene) -> Iterator[Reading]:
         rest = scene.mentions[:i] + scene.mentions[i + 1 :]
         if negated and not any(m.first > min(nots) for m in rest):
             continue
-        for selection in scene.combine(rest):
-            for cond in subject.options:
-                if not selection.conds or any(c.column is cond.column for c in selection.conds):
-                    continue
-                rows = scene.body - selection.rows if negated and len(selection.conds) == 1 else selection.rows
-                if negated and len(selection.conds) != 1:
-                    continue
-                holds = bool(rows) and rows <= cond.rows and all(m & rows for m in cond.members)
-                where = f" WHERE NOT ({selection.conds[0].sql})" if negated else selection.where
-                sql = f"SELECT * FROM {{table}}{where}"
-                found = f"{len(rows)} rows, {len(rows - cond.rows)} of them not {cond.text}"
-                cost = selection.cost + cond.cost + (0.15 if subject.first > only else 0.0)
-                used = selection.used | subject.chunks | nouns | small | nots | {only}
-                yield Reading("only", holds, used, sql, found, cond.text, Distortion.CONTEXT_STRIPPED, cost)
+        limits = [c for c in scene.numbers if _is_limit(c)]
+        for selection, cond in product(_limited(scene, rest, limits), subject.options):
+            alone = negated and len(selection.conds) == 1
+            if not selection.conds or cond.column in selection.columns or (negated and not alone):
+                continue
+            rows = scene.body - selection.rows if negated else selection.rows
+            holds = bool(rows) and rows <= cond.rows and all(m & rows for m in cond.members)
+            where = f" WHERE NOT ({selection.conds[0].sql})" if negated else selection.where
+            found = f"{len(rows)} rows, {len(rows - cond.rows)} of them not {cond.text}"
+            cost = selection.cost + cond.cost + (0.15 if subject.first > only else 0.0)
+            used = selection.used | subject.chunks | nouns | small | nots | {only}
+            sql = f"SELECT * FROM {{table}}{where}"
+            yield Reading("only", holds, used, sql, found, cond.text, Distortion.CONTEXT_STRIPPED, cost)
+
+
+def _limited(scene: Scene, mentions: Sequence[Mention], limits: Sequence[Chunk]) -> Iterator[Selection]:
+    """What mentions pick, within the limits that numbers set (`over 20`)."""
+    for selection in scene.combine(mentions):
+        for conds, used, cost in ways(scene, limits):
+            rows = selection.rows.intersection(*(c.rows for c in conds))
+            every = (*selection.conds, *conds)
+            yield Selection(rows, every, selection.used | used, selection.cost + cost, selection.pairs)
 
 
 def _subjects(scene: Scene, only: int) -> list[int]:
@@ -183,26 +192,20 @@ def _every_value(scene: Scene) -> Iterator[Reading]:
 
 def _none(scene: Scene) -> Iterator[Reading]:
     """`no X is C`, `X never C`."""
-    if not scene.mentions:
-        return
     ops = {c.at for c in scene.parse.ops("none")}
     never = any(c.low == "never" for c in scene.parse.ops("none"))
     nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
-    for selection in scene.combine(scene.mentions):
-        if not selection.conds or (never and len(selection.conds) < 2):
+    for picked in _limited(scene, scene.mentions, scene.numbers):
+        if not picked.conds or (never and len(picked.conds) < 2):
             continue
-        sql = f"SELECT COUNT(*) FROM {{table}}{selection.where}"
-        used = selection.used | ops | nouns
-        yield Reading(
-            "none",
-            not selection.rows,
-            used,
-            sql,
-            str(len(selection.rows)),
-            "none",
-            Distortion.NEGATION_FLIP,
-            selection.cost,
-        )
+        sql = f"SELECT COUNT(*) FROM {{table}}{picked.where}"
+        used, found = picked.used | ops | nouns, str(len(picked.rows))
+        yield Reading("none", not picked.rows, used, sql, found, "none", Distortion.NEGATION_FLIP, picked.cost)
+
+
+def _is_limit(chunk: Chunk) -> bool:
+    """Whether a number is one to be over or under."""
+    return chunk.qty is not None and chunk.qty.compare in ("gt", "ge", "lt", "le", "between")
 
 
 def _most(scene: Scene) -> list[Chunk]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .bound import SWITCHES
 from .document import Column
+from .marked import SWITCHES, is_mark
 from .model import Distortion
 from .parse import Chunk
 from .reading import Reading
@@ -20,7 +20,8 @@ _DAYS = frozenset(stems("Monday Tuesday Wednesday Thursday Friday Saturday Sunda
 _MONTHS = frozenset(stems("January February March April May June July August September October November December"))
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w-]{4,}|\d+(?:\.\d+){2,}")
-_TRUTH = {"yes": "true", "true": "true", "enabled": "true", "no": "false", "false": "false", "disabled": "false"}
+_TRUTH = {"yes": "true", "true": "true", "enabled": "true", "on": "true",
+          "no": "false", "false": "false", "disabled": "false", "off": "false"}  # fmt: skip
 MOST_WORDS = 4
 
 
@@ -33,6 +34,9 @@ def readings(scene: Scene) -> Iterator[Reading]:
         if verb is None:
             continue
         said = [c for c in scene.chunks[verb.at + 1 :] if c.low not in STOP and c.words[0].low[0].isalnum()]
+        switched = scene.chunks[verb.at + 1 : verb.at + 2]
+        if switched and switched[0].low in ("on", "off") and any(is_mark(r.column) for r in chunk.columns):
+            said = list(switched)
         if not said or len(said) > MOST_WORDS or any(c.when or c.qty for c in said):
             continue
         for ref in chunk.columns[:3]:

@@ -182,9 +182,9 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
             continue
         if len(word.low) == 1 and len(leaf) > 1 and not word.low.isdigit():
             break
-        place = next((i for i, m in enumerate(mine) if i > last and _alike(m, word.stem)), None)
+        place = next((i for i, m in enumerate(mine) if i > last and alike(m, word.stem)), None)
         if place is None:
-            place = next((i for i, m in enumerate(mine) if i != last and _alike(m, word.stem)), None) if hit else None
+            place = next((i for i, m in enumerate(mine) if i != last and alike(m, word.stem)), None) if hit else None
         if place is None or (word.low in STOP and offset and hit + 1 < len(mine) and place != last + 1):
             break
         hit, length, last = hit + 1, offset + 1, place
@@ -200,7 +200,7 @@ def _names(column: Column, words: Sequence[Token], at: int) -> tuple[int, float]
     return length, min(1.0, 0.55 + 0.45 * core / max(1, len(content))) - 0.06 * max(0, outside)
 
 
-def _alike(a: str, b: str) -> bool:
+def alike(a: str, b: str) -> bool:
     if a == b:
         return True
     shared = 0
