@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,36 +12,13 @@ from crp_mcp.core.model import Entry, ToolPolicy
 from crp_mcp.keys import Keyring, load_keyring
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.relay.ceilings import Ceilings
+from crp_mcp.relay.counting import LazyCounter
 from crp_mcp.relay.labels import Clearances, Guard
 from crp_mcp.relay.sealing import Sealer
-from crp_mcp.relay.service import Counter
 from crp_mcp.store import SqliteStore, open_store, store_file
 
 from .memory import give_back
 from .settings import Settings
-
-
-class LazyCounter:
-    """The token counter, loaded by whoever needs it first; once for the process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counter: Counter | None = None
-
-    @property
-    def loaded(self) -> bool:
-        """Whether asking for it costs nothing."""
-        return self._counter is not None
-
-    def __call__(self) -> Counter:
-        if self._counter is None:
-            with self._lock:
-                if self._counter is None:
-                    from crp_mcp.tokens import open_counter
-
-                    self._counter = open_counter()
-                    give_back()
-        return self._counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +55,4 @@ def open_ground(settings: Settings, *, create: bool, now: Callable[[], float]) -
     ceilings = Ceilings(store, keyring, lattice)
     sealer = Sealer(keyring, lattice, ceilings.raised)
     guard = Guard(store, sealer, Clearances(settings.clearance, lattice), now)
-    return Ground(settings, store, keyring, registry, LazyCounter(), now, ceilings, sealer, guard)
+    return Ground(settings, store, keyring, registry, LazyCounter(give_back), now, ceilings, sealer, guard)

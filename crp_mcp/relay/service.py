@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
@@ -20,6 +21,8 @@ from crp_mcp.store import CaptureDraft, Head, Sealed, Store, WrittenPayload
 from .labels import Guard, label_of
 from .results import Reading, read_result
 from .sealing import Sealer, call_hash_of, canonical_arguments
+
+T = TypeVar("T")
 
 COUNT_AT_ONCE = 256 * 1024
 """Payloads up to this many bytes have their tokens counted before the answer; larger ones after it."""
@@ -49,11 +52,11 @@ class Counter(Protocol):
 
 
 class CounterSource(Protocol):
-    """Gives the counter; `loaded`: without having to load it first."""
+    """Has the counter do something, in its own thread; `loaded`: without having to load it first."""
 
     @property
     def loaded(self) -> bool: ...
-    def __call__(self) -> Counter: ...
+    def run(self, work: Callable[[Counter], T]) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +142,14 @@ class Service:
             return Outcome(entry, reading.strip(), self._uncounted(entry, reading))
 
         def summarise(scratch_id: str) -> Summaries:
-            count = self.counter().count
-            options = job.policy.summary
-            texts = render_all(
-                verdict, reading.shape, scratch_id=scratch_id, tool=job.call.tool, count=count, options=options
-            )
-            return Summaries(scratch_id, texts, sum(map(count, texts)))
+            def render(counter: Counter) -> Summaries:
+                count, tool, options = counter.count, job.call.tool, job.policy.summary
+                texts = render_all(
+                    verdict, reading.shape, scratch_id=scratch_id, tool=tool, count=count, options=options
+                )
+                return Summaries(scratch_id, texts, sum(map(count, texts)))
+
+            return self.counter.run(render)
 
         entry, made = self._commit(job, reading, summarise)
         assert made is not None
@@ -160,14 +165,15 @@ class Service:
 
     def _count_text(self, text: Text) -> int | None:
         """Exact number of tokens; None for a text with no place to cut it for megabytes."""
-        running = self.counter().running()
+        run = self.counter.run
+        running = run(lambda counter: counter.running())
         for piece in text.pieces():
-            running.feed(piece)
-        count = running.total()
+            run(partial(_feed, running, piece))
+        count = run(lambda _: running.total())
         return count if running.exact else None
 
     def _over(self, data: bytes, limit: int) -> bool:
-        return self.counter().over(data.decode("utf-8", "replace"), limit)
+        return self.counter.run(lambda counter: counter.over(data.decode("utf-8", "replace"), limit))
 
     def _commit(
         self, job: Job, reading: Reading, summarise: Callable[[str], Summaries] | None
@@ -234,7 +240,8 @@ class Service:
         size = sum(text.size for text in reading.texts)
         if size > (COUNT_FORWARDED if inline else COUNT_AT_ONCE) or (inline and not self.counter.loaded):
             return None
-        return sum(self.counter().count_bytes(b"".join(text.pieces())) for text in reading.texts)
+        whole = [b"".join(text.pieces()) for text in reading.texts]
+        return self.counter.run(lambda counter: sum(map(counter.count_bytes, whole)))
 
     @staticmethod
     def _uncounted(entry: Entry, reading: Reading) -> tuple[Text, ...]:
@@ -265,6 +272,11 @@ class Service:
         known = sent is not None and entry.raw_token_count is not None
         saved = max(0, (entry.raw_token_count or 0) - (sent or 0)) if known else None
         return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers([entry], saved))}
+
+
+def _feed(running: RunningCount, piece: bytes, _: Counter) -> None:
+    """One piece at a time, so that a long count keeps nobody else from the counting thread."""
+    running.feed(piece)
 
 
 def _kept(entry: Entry) -> tuple[tuple[str, Mapping[str, Any]], ...]:
