@@ -214,6 +214,26 @@ def test_huge_cells_and_many_columns_stay_bounded() -> None:
     assert (big.distinct, big.top) == (None, ())
 
 
+@pytest.mark.parametrize(
+    ("cells", "types", "ends"),
+    [
+        (["83,240,525", "632,275"], ("int",), ("632,275", "83,240,525")),
+        (["$952,110", "$1,332,539"], ("int",), ("$952,110", "$1,332,539")),
+        (["1,234.5", "2,000"], ("float",), ("1,234.5", "2,000")),
+        (["12%", "50%"], ("float",), ("12%", "50%")),
+        (["2026-11-28 14:29:41.08+00", "2026-11-28 01:00:00-05"], ("datetime",), None),
+        (["2026-11-28 14:29:41+00", "2026-11-27 23:00:00+00"], ("datetime",), None),
+        (["(1,2)", "(3,4)"], ("str",), (None, None)),
+        (["(1,200)", "3,400"], ("int",), ("(1,200)", "3,400")),
+    ],
+)
+def test_what_texts_are(cells: list[str], types: tuple[str, ...], ends: tuple[str | None, str | None] | None) -> None:
+    """Grouped digits without a fraction are whole; zones may be hours alone; pairs in brackets are no amounts."""
+    column = _texts(*cells, text_cells=True)
+    assert column.types == types
+    assert ends is None or (column.low, column.high) == ends
+
+
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=30))
 def test_any_texts_whatever_are_taken(texts: list[str]) -> None:
     """No text raises, and every literal kept is one of them."""

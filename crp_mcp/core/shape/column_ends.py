@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .column_order import extremes
 from .column_values import (
     NUMBERS,
     SHARE,
@@ -12,7 +13,6 @@ from .column_values import (
     affix,
     all_fit,
     count_absent,
-    extremes,
     find_reading,
     fits,
     has_digit,
@@ -118,7 +118,9 @@ class Ends:
     def text_type(self, texts: int) -> str | None:
         """What the texts are, if at least four fifths of them are; else None."""
         one = self._one
-        return one.reading.type if one is not None and self.fitting >= SHARE * (texts - self._blank) else None
+        if one is None or self.fitting < SHARE * (texts - self._blank):
+            return None
+        return "int" if one.whole else one.reading.type
 
     def range(self, texts: int) -> tuple[str | None, str | None]:
         """(low, high) of numbers and number texts, or else of dates; None twice where there is no order."""
@@ -140,13 +142,15 @@ _WHOLE, _POINT, _COMMA = NUMBERS[0], NUMBERS[2], NUMBERS[3]
 class _Spelled:
     """The ends of texts read in one way."""
 
-    __slots__ = ("high", "low", "reading", "sure", "unit", "unordered")
+    __slots__ = ("high", "low", "reading", "sure", "unit", "unordered", "whole")
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.low: tuple[Any, str] | None = None
         self.high: tuple[Any, str] | None = None
         self.unordered = False
+        self.whole = reading in (_WHOLE, _POINT, _COMMA)
+        """Not one of them has a fraction, however its digits are grouped."""
         self.sure = reading is not _COMMA
         """Something says that these are amounts."""
         self.unit: object = None
@@ -174,6 +178,8 @@ class _Spelled:
             units = {""} if whole else set(map(affix, values))
             unit = units.pop()
             self.unit = unit if self.unit in (None, unit) and not units else _SEVERAL
+        if self.whole and not whole and self.reading is not _WHOLE:
+            self.whole = self.reading in (_POINT, _COMMA) and not any(map(self._has_fraction, values))
         found = extremes(_WHOLE if whole else self.reading, values)
         if found is None:
             self.unordered = True
@@ -186,6 +192,9 @@ class _Spelled:
                 self.high = keys[1], found[1].strip(" ")
         except TypeError:
             self.unordered = True
+
+    def _has_fraction(self, text: str) -> bool:
+        return ("." if self.reading is _POINT else ",") in text or "e" in text or "E" in text or "%" in text
 
 
 def _value(end: tuple[Any, str]) -> Any:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from operator import itemgetter
 from typing import Any
 
-_EXACT = 2**53
 SHARE = 0.8
 """Least share of a column's texts that must fit a reading; the rest stay plain texts and have no part in the range."""
 ABSENT = frozenset(
@@ -56,7 +54,7 @@ def _amount(digits: str) -> str:
 
 _HOUR = r"(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
 _CLOCK = r"(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:[.,](?P<f>\d{1,9}))?)?(?: ?(?P<p>[AaPp][Mm]))?"
-_ZONE = r"(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)"
+_ZONE = r"(?P<z>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAMED = "|".join(name for month in _MONTHS for name in (month.title(), month.upper()))
 _MONTH = rf"(?P<m>(?:{_NAMED})[A-Za-z]{{0,6}})\.?"
@@ -112,8 +110,8 @@ def _lines(pattern: str) -> re.Pattern[str]:
 
 
 _DIGIT = re.compile("[0-9]")
+_BRACKETED = re.compile(r" *\([\d.,]+\) *")
 _ONLY_GROUPED = re.compile(rf" *(?:\d+(?:(?:\.\d{{3}})+|(?:,\d{{3}})+|(?:{_GAP}\d{{3}})+)) *")
-_LAST, _LAST_SIX = itemgetter(-1), itemgetter(slice(-6, None))
 
 
 def number_key(text: str) -> int | Decimal:
@@ -179,7 +177,7 @@ def _moment(part: Mapping[str, str | None]) -> tuple[bool, datetime, str]:
     # A leap second sorts after :59 by its digits.
     moment = datetime(year, month, int(part["d"] or 0), hour, int(part.get("M") or 0))
     if zone and zone[0] in "+-":
-        shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))
         moment = moment - shift if zone[0] == "+" else moment + shift
     return bool(zone), moment, second.zfill(2) + (part.get("f") or "").ljust(9, "0")
 
@@ -294,12 +292,16 @@ def has_digit(text: str) -> bool:
 
 
 def is_sure(reading: Reading, texts: Iterable[str]) -> bool:
-    """Whether something in texts of this spelling says that they are amounts. `192.168.100.200` may be an address, and
-    `612 345 678` a telephone number: grouped digits alone, all of them grouped, say nothing.
+    """Whether something in texts of this spelling says that they are amounts. `192.168.100.200` may be an address,
+    `612 345 678` a telephone number, `(1,2)` a point: digits that are all grouped or in brackets say nothing.
     """
     if reading.name not in ("point", "comma"):
         return True
-    return any(_ONLY_GROUPED.fullmatch(text) is None or (reading.name == "point" and "," in text) for text in texts)
+    return any(
+        (_ONLY_GROUPED.fullmatch(text) is None or (reading.name == "point" and "," in text))
+        and _BRACKETED.fullmatch(text) is None
+        for text in texts
+    )
 
 
 def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
@@ -315,34 +317,3 @@ def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
         yield from _DAY_FIRST
     elif second > 12 >= first:
         yield from _MONTH_FIRST
-
-
-def extremes(reading: Reading, texts: Sequence[str]) -> tuple[str, str] | None:
-    """Smallest and largest of texts that all match; None where they have no common order."""
-    if reading.plain_order and _sort_as_texts(texts):
-        ends = min(texts), max(texts)
-        if fits(reading, ends[0]) and fits(reading, ends[1]):
-            return ends
-    if reading.key is Decimal:
-        values = list(map(float, texts))
-        low, high = min(values), max(values)
-        if low > -_EXACT and high < _EXACT:
-            return texts[values.index(low)], texts[values.index(high)]
-    try:
-        keys = list(map(reading.key, texts))
-    except (ValueError, ArithmeticError):
-        real = [text for text in texts if fits(reading, text)]
-        return extremes(reading, real) if real else None
-    if isinstance(keys[0], tuple) and len({key[0] for key in keys}) > 1:
-        return None
-    return texts[keys.index(min(keys))], texts[keys.index(max(keys))]
-
-
-def _sort_as_texts(texts: Sequence[str]) -> bool:
-    """Year-first dates of one length sort as texts, unless their zones differ."""
-    if len(set(map(len, texts))) > 1 or any(text[0] == " " or text[-1] == " " for text in texts):
-        return False
-    joined = "".join(texts)
-    if "+" not in joined and joined.count("-") <= 2 * len(texts) and not any(mark in joined for mark in "ZUG"):
-        return True
-    return (len(texts[0]) > 19 and len(set(map(_LAST_SIX, texts))) == 1) or set(map(_LAST, texts)) == {"Z"}

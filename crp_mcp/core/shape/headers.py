@@ -13,7 +13,7 @@ _NUMBER = re.compile(
 _CLOCK = r"\d\d?:\d\d(?::\d\d)?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _DATE = re.compile(
-    rf"\d{{4}}-\d\d(?:-\d\d)?(?:[T ]{_CLOCK}(?:[.,]\d+)?(?: ?(?:Z|UTC|[-+]\d\d:?\d\d))?)?"
+    rf"\d{{4}}-\d\d(?:-\d\d)?(?:[T ]{_CLOCK}(?:[.,]\d+)?(?: ?(?:Z|UTC|[-+]\d\d(?::?\d\d)?))?)?"
     rf"|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}}(?: {_CLOCK}(?: ?[AP]M)?)?|\d{{4}}/\d{{1,2}}/\d{{1,2}}(?: .{{0,30}})?"
     rf"|{_CLOCK}(?:Z|[-+]\d\d:?\d\d)?|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}"
 )
