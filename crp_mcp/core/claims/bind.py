@@ -100,6 +100,7 @@ _UNIT_COLUMNS = {
     "kg": "weight mass",
     "m": "height length distance width depth elevation altitude",
     "%": "percent percentage share rate pct ratio usage",
+    **dict.fromkeys(("°", "°C", "°F"), "temperature temp"),
 }
 UNIT_COLUMNS = {unit: frozenset(stem(w) for w in words.split()) for unit, words in _UNIT_COLUMNS.items()}
 """Unit of a number -> stems of column names that it may be of when none is named."""
@@ -127,6 +128,7 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
             return False
         return not any(c.values or c.qty or c.when or c.op in ("max", "min", "more", "less") for c in between)
     linked = any(c.low in ("is", "was", "are", "were", "be", ":", "=") for c in between[-3:])
+    linked = linked or (len(between) in (2, 3) and between[-1].low == "at" and between[-2].low[0].isalpha())
     if len(between) > 3 and not linked:
         return False
     return not any(

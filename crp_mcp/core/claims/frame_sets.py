@@ -79,10 +79,16 @@ def _only(scene: Scene) -> Iterator[Reading]:
             yield Reading("only", holds, used, sql, found, cond.text, Distortion.CONTEXT_STRIPPED, cost)
 
 
+UNNAMED = 0.25
+"""The doubt of a number whose column nothing names: too much to say of none or one alone."""
+
+
 def _limited(scene: Scene, mentions: Sequence[Mention], limits: Sequence[Chunk]) -> Iterator[Selection]:
     """What mentions pick, within the limits that numbers set (`over 20`)."""
     for selection in scene.combine(mentions):
         for conds, used, cost in ways(scene, limits):
+            if cost >= UNNAMED:
+                continue
             rows = selection.rows.intersection(*(c.rows for c in conds))
             every = (*selection.conds, *conds)
             yield Selection(rows, every, selection.used | used, selection.cost + cost, selection.pairs)

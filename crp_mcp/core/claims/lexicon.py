@@ -7,7 +7,7 @@ from .words import stem, word_list
 _MAX = (
     "most highest largest biggest greatest maximum max longest tallest heaviest oldest latest newest "
     "fastest richest furthest farthest peak top best widest deepest costliest busiest strongest hottest "
-    "warmest winningest"
+    "warmest winningest peaked peaks"
 )
 _MIN = (
     "least lowest smallest fewest minimum min shortest lightest youngest earliest slowest cheapest worst "

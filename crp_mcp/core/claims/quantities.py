@@ -17,7 +17,7 @@ _QTY = re.compile(
     r"(?P<num>\d{1,3}(?:,\d{2,3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+)"
     r"(?P<scale>\s?(?:thousand|millions?|billions?|trillion|mn|bn)\b|[kmb](?![a-z]))?"
     r"(?P<ord>st|nd|rd|th)?(?![.:]?\d)(?:\s?(?P<unit>%|percent\b|per cent\b|pct\b|"
-    r"[$€£¥₹]|(?:dollars?|euros?|yen|rupees|" + CODES + r")\b))?",
+    r"[$€£¥₹]|°\s?[cf]\b|°|(?:dollars?|euros?|yen|rupees|" + CODES + r")\b))?",
     re.IGNORECASE,
 )
 _WORDED = re.compile(

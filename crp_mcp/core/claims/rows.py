@@ -8,7 +8,7 @@ from dataclasses import replace
 from .dates import When, matches
 from .document import Column
 from .numbers import Number, Quantity, agrees, exact
-from .units import CURRENCIES, factors, guesses
+from .units import CURRENCIES, factors, guesses, of_other_degrees
 
 
 def quote(name: str) -> str:
@@ -26,6 +26,8 @@ def as_written(column: Column, qty: Quantity) -> tuple[Quantity, ...]:
     if not qty.unit or qty.compare == "ne":
         return (qty,)
     if qty.unit == "%" and column.measure is None and column.holds_no_share:
+        return ()
+    if of_other_degrees(qty.unit, column.name):
         return ()
     stated = (qty.unit, float(qty.scale))
     if column.measure is None or column.measure[0] == "%":

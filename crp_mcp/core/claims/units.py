@@ -18,6 +18,9 @@ UNITS = {
 }  # fmt: skip
 """Spelling of a currency or share -> its one name."""
 CURRENCIES = frozenset(UNITS.values()) - {"%"}
+DEGREES = {"°c": "°C", "°f": "°F", "°": "°", "degrees": "°", "degree": "°"}
+"""Spelling of a degree of temperature -> its one name. They are not converted."""
+UNITS |= DEGREES
 
 _SCALES = {
     "s": {"s": 1, "ms": 0.001, "us": 1e-6, "ns": 1e-9, "min": 60, "h": 3600, "day": 86400, "week": 604800},
@@ -87,6 +90,12 @@ def unit_in_name(name: str) -> str:
         return fold(inner).strip()
     parts = [fold(p) for p in _PART.findall(name)]
     return next((p for p in reversed(parts) if len(parts) > 1 and (p in _TELLING or p in UNITS)), "")
+
+
+def of_other_degrees(unit: str, name: str) -> bool:
+    """Whether a column's name says that its degrees are not the stated ones (`temp_f` against °C)."""
+    last = {p for p in (fold(p) for p in _PART.findall(name)) if p in ("c", "f", "celsius", "fahrenheit")}
+    return unit in ("°C", "°F") and bool(last) and not any(p[0] == unit[1].lower() for p in last)
 
 
 def factors(stated: Measure, column: Measure) -> tuple[float, ...]:
