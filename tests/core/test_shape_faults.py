@@ -155,3 +155,34 @@ def test_a_message_is_kept_whole_and_a_long_one_by_its_ends() -> None:
 def test_a_text_that_says_nothing_was_found_is_empty(text: str) -> None:
     """Not a text to be read, and no error."""
     assert (read_shape(text.encode()).kind, read_shape(text.encode()).is_error) == (Kind.EMPTY, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "<!DOCTYPE HTML>\n<html><head><title>Error response</title><style>h1 {}</style></head><body>\n"
+            "<h1>Error response</h1><p>Error code: 404</p><p>Message: File&nbsp;not found.</p></body></html>\n",
+            "Error response\nError code: 404\nMessage: File not found.",
+        ),
+        (
+            '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access &amp; all denied</Message></Error>',
+            "Code: AccessDenied\nMessage: Access & all denied",
+        ),
+        (
+            '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault><faultcode>s:Server'
+            "</faultcode><faultstring>Database unavailable</faultstring></s:Fault></s:Body></s:Envelope>",
+            "faultcode: s:Server\nfaultstring: Database unavailable",
+        ),
+    ],
+)
+def test_a_page_that_is_an_error_says_all_that_is_on_it(text: str, message: str) -> None:
+    """The heading alone often says nothing."""
+    shape = read_shape(text.encode())
+    assert (shape.kind, shape.text["message"]) == (Kind.ERROR, message)
+
+
+def test_a_bar_at_the_left_hides_no_error() -> None:
+    """Nor does one make a warning an error."""
+    assert read_shape("╷\n│ Error: Reference to undeclared resource\n│ \n│   on main.tf line 14\n╵\n".encode()).is_error
+    assert not read_shape("╷\n│ Warning: Deprecated argument\n│ \n│   on main.tf line 14\n╵\n".encode()).is_error

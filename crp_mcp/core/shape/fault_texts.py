@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 
+from .fault_pages import STATUS, is_page, page_fault
+
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _MOST_LINES = 400
 _SHORT = 600
 _HEAD = 2_000
 _FIRST_LINE = 400
 
-_STATUS = (
-    "bad request|unauthori[sz]ed|forbidden|not found|method not allowed|not acceptable|request timeout|conflict|gone"
-    "|too many requests|internal server error|not implemented|bad gateway|service unavailable|gateway time-?out"
-    "|client error|server error|unprocessable entity|payment required"
-)
 _DOING = (
     "executing|invoking|calling|running|processing|parsing|reading|opening|fetching|getting|creating|loading|connecting"
     "|sending|writing|searching|querying|retrieving|updating|deleting|performing|accessing|validating|handling|listing"
@@ -47,7 +44,7 @@ _STARTS = (
     r"curl: \(\d+\)",
     r"#{1,4} *error *$",
     r"http/\d(?:\.\d)? [45]\d\d",
-    rf"(?:http(?: status)?(?: code)? ?:? ?)?[45]\d\d ?[:-]? ?(?:{_STATUS})",
+    rf"(?:http(?: status)?(?: code)? ?:? ?)?[45]\d\d ?[:-]? ?(?:{STATUS})",
     r"(?:the )?(?:command|request|query|operation|tool|call|execution|build|compilation) (?:has )?(?:failed|timed out)",
 )
 _START = re.compile(rf"(?:{'|'.join(_STARTS)})", re.I)
@@ -109,15 +106,6 @@ _TRACE_AT = re.compile(
     r"(?m)^(?:Uncaught |Exception in thread [^\n]{0,80}? |Caused by: )?[\w.$]{0,120}(?:Error|Exception)\b[^\n]*\n"
     r"(?:[^\n]*\n){0,3}?[ \t]+at "
 )
-_PAGE = re.compile(r"\s*[\"']?(?:<!doctype html|<html|<head|<\?xml|<error\b|<center>)", re.I)
-_PAGE_HEADING = re.compile(r"<(title|h1|h2|code|message)\b[^>]{0,200}>(.{0,300}?)</\1>", re.I | re.S)
-_PAGE_FAULT = re.compile(
-    rf"\b[45]\d\d\b[^a-z]{{0,5}}(?:error|{_STATUS}|$)"
-    rf"|^\W*(?:error\b.{{0,40}}|access denied|page not found|server error.{{0,40}}|{_STATUS}"
-    r"|attention required.{0,60}"
-    r"|nosuch\w+|accessdenied|just a moment\W*)\W*$",
-    re.I,
-)
 
 
 def text_fault(text: str) -> str | None:
@@ -125,9 +113,9 @@ def text_fault(text: str) -> str | None:
     head = strip_ansi(text[:_HEAD]).strip("\ufeff \t\r\n")
     if not head:
         return None
-    if _PAGE.match(head):
-        return _page_fault(text)
-    lines = [line for line in strip_ansi(text[: 200 * _MOST_LINES]).strip().splitlines() if line.strip()]
+    if is_page(head):
+        return page_fault(text)
+    lines = [line for line in _unframed(strip_ansi(text[: 200 * _MOST_LINES]).strip()).splitlines() if line.strip()]
     if not lines:  # nothing but separators that count as blanks (U+001C and the like)
         return None
     if len(lines) > _MOST_LINES:
@@ -140,6 +128,11 @@ def text_fault(text: str) -> str | None:
 def strip_ansi(text: str) -> str:
     """Without terminal escapes."""
     return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def _unframed(text: str) -> str:
+    """Without the bar at the left that sets a message off."""
+    return re.sub(r"(?m)^[╷│╵┃] ?", "", text) if text[:1] in "╷│┃" else text
 
 
 def _starts_as_error(lines: list[str], size: int) -> bool:
@@ -184,16 +177,3 @@ def _ends_in_traceback(text: str) -> bool:
         return False
     before = [line for line in strip_ansi(text[:20_000]).splitlines()[:40] if line.strip()]
     return not (before and _LOG_LINE.match(before[0]))
-
-
-def _page_fault(text: str) -> str | None:
-    """An HTML or XML page whose title or first heading is an HTTP error."""
-    if len(text) > 60_000:
-        return None
-    for found in _PAGE_HEADING.finditer(text[:20_000]):
-        words = re.sub(r"<[^>]{0,200}>", " ", found[2]).strip()
-        if _PAGE_FAULT.search(words):
-            return words
-        if found[1].lower() == "h1":
-            break
-    return None
