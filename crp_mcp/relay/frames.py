@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -34,12 +34,34 @@ def encode_frame(header: Mapping[str, Any], blob: bytes = b"") -> tuple[bytes, b
     return _LENGTHS.pack(len(head), len(blob)) + head, blob
 
 
-def frame_lengths(prefix: bytes) -> tuple[int, int]:
+def frame_lengths(prefix: bytes | bytearray) -> tuple[int, int]:
     """Lengths of header and blob, from the first `PREFIX` bytes of a frame."""
     header, blob = _LENGTHS.unpack(prefix)
     if header > MAX_HEADER or blob > MAX_BLOB:
         raise BadFrame(f"frame of {header} + {blob} bytes")
     return header, blob
+
+
+class FrameBuffer:
+    """Frames out of bytes as they arrive, in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """The frames that are whole by now. Raises BadFrame; what is no JSON raises orjson's error."""
+        data = self._data
+        data += piece
+        at = 0
+        while len(data) >= at + PREFIX:
+            header_size, blob_size = frame_lengths(data[at : at + PREFIX])
+            header = at + PREFIX
+            blob = header + header_size
+            if len(data) < blob + blob_size:
+                break
+            at = blob + blob_size
+            yield orjson.loads(data[header:blob]), bytes(data[blob:at])
+        del data[:at]
 
 
 def read_frame(read: Callable[[int], bytes | None]) -> tuple[dict[str, Any], bytes] | None:

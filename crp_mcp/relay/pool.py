@@ -11,14 +11,14 @@ import contextlib
 import itertools
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import orjson
 
 from crp_mcp.errors import CaptureFailed
 
-from .frames import PREFIX, BadFrame, encode_frame, frame_lengths
+from .frames import BadFrame, FrameBuffer, encode_frame
 
 Reply = tuple[dict[str, Any], bytes]
 
@@ -28,6 +28,8 @@ MAX_QUICK_DEATHS = 3
 COOL_DOWN = 5.0
 EXIT_GRACE = 3.0
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+COPIED = 1 << 16
+"""A body of fewer bytes goes out in one write with its header."""
 DIED = "the capture worker died; it is started again with the next call"
 
 
@@ -37,30 +39,78 @@ class WorkerFailed(CaptureFailed):
     code = "WORKER"
 
 
-class _Running:
-    """One worker process and the requests it has not answered yet."""
+class _Running(asyncio.SubprocessProtocol):
+    """One worker process and the requests it has not answered yet. Frames are taken in as their bytes arrive."""
 
-    def __init__(self, process: asyncio.subprocess.Process, born: float) -> None:
-        self.process = process
-        self.born = born
+    def __init__(self, on_end: Callable[[_Running], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self.born = loop.time()
         self.pending: dict[int, asyncio.Future[Reply]] = {}
-        self.reader: asyncio.Task[None] | None = None
+        self.ending: asyncio.Task[None] | None = None
+        self._on_end = on_end
+        self._frames = FrameBuffer()
+        self._exited = loop.create_future()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def pid(self) -> int:
+        return self._process.get_pid()
+
+    async def send(self, head: bytes, body: bytes) -> None:
+        """Send one frame, once the pipe has taken enough of those before it."""
+        await self._room.wait()
+        if len(body) < COPIED:
+            self._pipe.write(head + body)
+        else:
+            self._pipe.write(head)
+            self._pipe.write(body)
 
     def kill(self) -> None:
         # Not Process.kill: that polls first, and the child watcher then misses a child that had just ended.
-        if self.process.returncode is None:
+        if not self._exited.done():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.process.pid, KILL)
+                os.kill(self.pid, KILL)
 
     async def end(self) -> None:
         """Close what still is open, and wait until the process is gone."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        self._pipe.close()
         try:
-            await asyncio.wait_for(self.process.wait(), EXIT_GRACE)
+            await asyncio.wait_for(asyncio.shield(self._exited), EXIT_GRACE)
         except TimeoutError:
             self.kill()
-            await self.process.wait()
+            await self._exited
+        self._process.close()
+
+    # -- what asyncio reports
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._process = cast("asyncio.SubprocessTransport", transport)
+        self._pipe = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        try:
+            for header, blob in self._frames.feed(data):
+                future = self.pending.get(header.get("id", 0))
+                if future is not None and not future.done():
+                    future.set_result((header, blob))
+        except (BadFrame, orjson.JSONDecodeError):
+            self.kill()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._room.set()
+        if fd == 1:
+            self._on_end(self)
+
+    def process_exited(self) -> None:
+        if not self._exited.done():
+            self._exited.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
 
 
 class WorkerClient:
@@ -74,7 +124,6 @@ class WorkerClient:
         """The worker before, which may still be ending."""
         self._starting: asyncio.Task[_Running] | None = None
         self._ids = itertools.count(1)
-        self._write_lock = asyncio.Lock()
         self._quick_deaths = 0
         self._blocked_until = 0.0
         self._closed = False
@@ -82,7 +131,7 @@ class WorkerClient:
     @property
     def pid(self) -> int | None:
         """Process id of the running worker."""
-        return self._running.process.pid if self._running is not None else None
+        return self._running.pid if self._running is not None else None
 
     def warm(self) -> None:
         """Start the worker in the background, so that the first result does not wait for it."""
@@ -94,18 +143,18 @@ class WorkerClient:
         running = self._running
         if running is None:
             running = await asyncio.shield(self._start_task())
+        if running.ending is not None:
+            raise WorkerFailed(DIED)
         number = next(self._ids)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         running.pending[number] = future
         try:
             async with asyncio.timeout(timeout):
-                await self._send(running, {**header, "id": number}, blob)
+                await running.send(*encode_frame({**header, "id": number}, blob))
                 return await future
         except TimeoutError:
             running.kill()
             raise WorkerFailed(f"the capture worker did not answer within {timeout:g} s and was stopped") from None
-        except ConnectionError as gone:
-            raise WorkerFailed(DIED) from gone
         finally:
             running.pending.pop(number, None)
 
@@ -119,18 +168,8 @@ class WorkerClient:
         if running is None:
             return
         await running.end()
-        if running.reader is not None:
-            await running.reader
-
-    async def _send(self, running: _Running, header: Mapping[str, Any], blob: bytes) -> None:
-        pipe = running.process.stdin
-        assert pipe is not None
-        head, body = encode_frame(header, blob)
-        async with self._write_lock:
-            pipe.write(head)
-            if body:
-                pipe.write(body)
-            await pipe.drain()
+        if running.ending is not None:
+            await running.ending
 
     def _start_task(self) -> asyncio.Task[_Running]:
         if self._starting is None or self._starting.done():
@@ -145,39 +184,17 @@ class WorkerClient:
             raise WorkerFailed("the relay is shutting down")
         if loop.time() < self._blocked_until:
             raise WorkerFailed("the capture worker keeps dying; the next try is in a few seconds")
+        pipe = asyncio.subprocess.PIPE
+        options: dict[str, Any] = {"stdin": pipe, "stdout": pipe, "stderr": None, "env": self._env}
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=self._env,
-                limit=1 << 20,
-                start_new_session=True,
+            _, running = await loop.subprocess_exec(
+                lambda: _Running(self._bury), *self._argv, start_new_session=True, **options
             )
         except OSError as error:
             raise WorkerFailed(f"the capture worker could not be started: {error.strerror}") from error
-        running = self._running = _Running(process, loop.time())
-        running.reader = loop.create_task(self._read(running))
+        if running.ending is None:
+            self._running = running
         return running
-
-    async def _read(self, running: _Running) -> None:
-        stream = running.process.stdout
-        assert stream is not None
-        try:
-            while True:
-                header_size, blob_size = frame_lengths(await stream.readexactly(PREFIX))
-                header = orjson.loads(await stream.readexactly(header_size))
-                blob = await stream.readexactly(blob_size) if blob_size else b""
-                future = running.pending.get(header.get("id", 0))
-                if future is not None and not future.done():
-                    future.set_result((header, blob))
-        except (BadFrame, orjson.JSONDecodeError):
-            running.kill()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # it ended, or is about to
-        finally:
-            self._bury(running)
-            await running.end()
 
     def _bury(self, running: _Running) -> None:
         if self._running is running:
@@ -189,3 +206,4 @@ class WorkerClient:
         for future in running.pending.values():
             if not future.done():
                 future.set_exception(WorkerFailed(DIED))
+        running.ending = asyncio.get_running_loop().create_task(running.end())
