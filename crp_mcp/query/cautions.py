@@ -5,7 +5,7 @@ Pure: it looks at the query's words, and is told what columns look like.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from .aliases import other_names
@@ -23,7 +23,10 @@ _SAME_TEXT = frozenset(
 )
 """Functions that hand a text on: who compares what comes out compares the text."""
 _ORDER = frozenset({"<", ">", "<=", ">=", "between"})
-_SIGNS = _ORDER | {"+", "-", "*", "/", "%"}
+_REACHING = frozenset({"+", "-", "*", "/", "%"})
+_SIGNS = _ORDER | _REACHING
+_TRUTHS = frozenset({"'true'", "'false'"})
+_ITEMS = ("value", "atom")
 _EQUAL = frozenset({"=", "==", "<>", "!=", "is"})
 _MATCHING = frozenset({"like", "glob", "regexp", "match", "in", "not"})
 _ENDS = frozenset({"limit", ")", "union", "except", "intersect", "rows", "range", "groups"})
@@ -51,16 +54,16 @@ class Uses:
     """Compared with anything, put in order, or given to a date function."""
     truths: set[str] = field(default_factory=set)
     """Taken for true or false by themselves, or compared with 1, 0, true or false."""
+    worded: set[str] = field(default_factory=set)
+    """Compared with the texts 'true' or 'false'."""
+    reckoned: set[str] = field(default_factory=set)
+    """Beside one of + - * / %."""
 
 
 def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
     """What a query does with these columns (folded names)."""
     tokens, uses = statement.tokens, Uses()
-    stands_for = {name: {name} for name in columns}
-    nested = sum(token.kind == "word" and token.low == "select" for token in tokens) > 1
-    for name, held in other_names(tokens, columns).items():
-        if held and (nested or name not in columns):
-            stands_for[name] = stands_for.get(name, set()) | held
+    stands_for = held_by_name(statement, columns)
     seen: set[tuple[str, ...]] = set()
     for at, token in enumerate(tokens):
         held = stands_for.get(token.key, set()) if token.name else set()
@@ -75,7 +78,34 @@ def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
             uses.dates |= held
         if _is_truth(tokens, at):
             uses.truths |= held
+        if any(sign in _EQUAL and other is not None and other.low in _TRUTHS for sign, other in sides(tokens, at)):
+            uses.worded |= held
+        if any(sign in _REACHING for sign, _ in sides(tokens, at)):
+            uses.reckoned |= held
     return uses
+
+
+def held_by_name(statement: Statement, columns: Collection[str]) -> dict[str, set[str]]:
+    """Every name in a query that stands for one of these columns (folded names), and for which."""
+    tokens = statement.tokens
+    stands_for = {name: {name} for name in columns}
+    nested = sum(token.kind == "word" and token.low == "select" for token in tokens) > 1
+    for name, held in other_names(tokens, columns).items():
+        if held and (nested or name not in columns):
+            stands_for[name] = stands_for.get(name, set()) | held
+    for name, column in items_of(tokens, columns):
+        stands_for.setdefault(name, set()).add(column)
+    return stands_for
+
+
+def items_of(tokens: Sequence[Token], columns: Collection[str]) -> list[tuple[str, str]]:
+    """(name, column) for the columns of JSON whose items `json_each` gives as `value` and `atom`."""
+    found = []
+    for at in range(len(tokens) - 2):
+        if tokens[at].low in ("json_each", "json_tree") and tokens[at + 1].text == "(":
+            end = closing(tokens, at + 1) or at + 1
+            found += [(name, one.key) for one in tokens[at + 2 : end] if one.key in columns for name in _ITEMS]
+    return found
 
 
 def _is_seen(tokens: Sequence[Token], at: int, seen: set[tuple[str, ...]]) -> bool:
@@ -121,8 +151,8 @@ def _opening(tokens: Sequence[Token], at: int) -> int | None:
     return None
 
 
-def _sides(tokens: Sequence[Token], at: int) -> list[tuple[str, Token | None]]:
-    """(sign, what stands beyond it) on the left and on the right of an operand."""
+def sides(tokens: Sequence[Token], at: int) -> list[tuple[str, Token | None]]:
+    """(sign, what stands beyond it) on the left and on the right of what a name is part of."""
     start, end = _operand(tokens, at)
     places = ((start - 1, start - 2), (end + 1, end + 2))
     return [
@@ -133,7 +163,7 @@ def _sides(tokens: Sequence[Token], at: int) -> list[tuple[str, Token | None]]:
 
 
 def _is_reckoned(tokens: Sequence[Token], at: int) -> bool:
-    for sign, other in _sides(tokens, at):
+    for sign, other in sides(tokens, at):
         if sign in _SIGNS and not (sign in _ORDER and other is not None and other.kind == "text"):
             return True
         if sign in _EQUAL and other is not None and other.kind == "number":
@@ -143,17 +173,17 @@ def _is_reckoned(tokens: Sequence[Token], at: int) -> bool:
 
 def _is_matched(tokens: Sequence[Token], at: int) -> bool:
     """Whether what counts is that it is a certain text: `sum(status = 'paid')`."""
-    return any(sign in _EQUAL or sign in _MATCHING for sign, _ in _sides(tokens, at))
+    return any(sign in _EQUAL or sign in _MATCHING for sign, _ in sides(tokens, at))
 
 
 def _is_compared(tokens: Sequence[Token], at: int) -> bool:
-    if any(sign in _SIGNS for sign, _ in _sides(tokens, at)):
+    if any(sign in _SIGNS for sign, _ in sides(tokens, at)):
         return True
     return bool(_caller(tokens, at, _COMPARING | _DATES))
 
 
 def _is_truth(tokens: Sequence[Token], at: int) -> bool:
-    for sign, other in _sides(tokens, at):
+    for sign, other in sides(tokens, at):
         if sign in _EQUAL and other is not None and (other.kind == "number" or other.low in ("true", "false")):
             return True
     if not _is_matched(tokens, at) and _caller(tokens, at, _ADDING):
@@ -207,66 +237,3 @@ def paths_of(statement: Statement, column: str) -> list[str]:
         if tokens[at].key == column and tokens[at + 1].text in (",", "->>") and tokens[at + 2].kind == "text":
             found.append(tokens[at + 2].text)
     return list(dict.fromkeys(found))
-
-
-@dataclass(slots=True)
-class Findings:
-    """Columns, as the source names them, that an answer must say something of."""
-
-    mixed: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    dates: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    grouped: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Column -> (a text, what it was read as): it could be read the other way too."""
-    lost: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Column -> (how many of its texts became null, the column that has them)."""
-
-
-def notes(found: Findings) -> list[str]:
-    """What to say of them."""
-    said = [
-        f"{', '.join(dict.fromkeys(names))}: {what}"
-        for names, what in (
-            (found.mixed, _MIXED),
-            (found.texts, _TEXTS),
-            (found.dates, _DATE_TEXTS),
-            (found.words, _WORDS),
-        )
-        if names
-    ]
-    said += [
-        f"{name}: {text} was read as {value}; {_doubt(text, value)}" for name, (text, value) in found.grouped.items()
-    ]
-    return said + _lost(found.lost)
-
-
-def _doubt(text: str, value: str) -> str:
-    if text != value and text.rstrip("0") == value and text[-4:-3] not in (".", ","):
-        return "if these are versions, use the texts: as numbers 1.1 and 1.10 are one"
-    return "nothing in the column says whether its sign groups thousands or begins a fraction"
-
-
-_MIXED = (
-    "numbers and texts stand in it; SQL puts every number before every text, and adds a text as the number it begins "
-    "with"
-)
-_TEXTS = (
-    "texts, not all of them numbers in one spelling; they were not converted, so this did not add or compare them as "
-    "numbers"
-)
-_DATE_TEXTS = (
-    "dates that were not converted, as they can be read in more than one way; this compared them as texts, and date "
-    "functions give null"
-)
-_WORDS = (
-    "the words as they stand in the source, not 1 and 0; compare with = 'true' in that spelling, or count such rows"
-)
-
-
-def _lost(lost: Mapping[str, tuple[int, str]]) -> list[str]:
-    return [
-        f"{name}: {count:,} text{'' if count == 1 else 's'} that could not be read so {'is' if count == 1 else 'are'} "
-        f"null in it (see {beside})"
-        for name, (count, beside) in lost.items()
-    ]

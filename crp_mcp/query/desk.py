@@ -20,9 +20,10 @@ from .answers import Answer, answer_of, expressions, reads_of
 from .cache import Cache, Damaged, Vanished, is_damage
 from .cache_file import scope_file
 from .catalogue import Table
-from .cautions import notes
 from .dialects import advice, use_own_names
+from .findings import notes
 from .mistakes import explain, quoted_mistake, refused, stopped
+from .moments import find_slips
 from .names import Names, Resolver
 from .noticing import find_findings
 from .rewrite import Decimals, adds, computes, fix_match, fix_sums, only_sorts, sum_exactly
@@ -148,7 +149,7 @@ class Desk:
         converted = {
             name: second for table in used for name, _, second in table.columns if second and name in reads(table)
         }
-        cautions = notes(find_findings(cache, plain, used, reads))
+        cautions = [*notes(find_findings(cache, plain, used, reads)), *find_slips(plain.tokens)]
         return replace(answer_of(reply, statement, names), converted=tuple(converted.items()), cautions=tuple(cautions))
 
     def _is_there(self, scope: Scope, scratch_id: str) -> bool:

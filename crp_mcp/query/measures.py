@@ -36,14 +36,20 @@ _DATE_LOOK = re.compile(
     r"|[^\W\d]{3,9}\.?\s+[0-3]?\d,?\s+[12]\d{3})(?:(?:[T,]|\s).*)?\s*"
 )
 _WORD_LOOK = re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE)
-_LOOKS = (("words", _WORD_LOOK), ("dates", _DATE_LOOK), ("amounts", _AMOUNT_LOOK))
+_LOOKS = (
+    *(("words", _WORD_LOOK), ("dates", _DATE_LOOK), ("amounts", _AMOUNT_LOOK)),
+    *(("T", re.compile(r"\d{4}-\d\d-\d\dT.*")), ("blank", re.compile(r"\d{4}-\d\d-\d\d .*"))),
+)
+_WIDE = re.compile(r"\s*[+-]?\d{19,}\s*")
 _SAMPLE = 500
 _VERSION = re.compile(r"\d{1,3}\.(0|[1-9]\d?)")
 _ONE_SIGN = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 
 def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
-    """What at least half of a sample of texts look like: amounts, dates, words for true and false; "" for nothing."""
+    """What at least half of a sample of texts look like: amounts, dates, words for true and false, times with a
+    T or a blank in them; `wide` for numbers beyond 64 bits among them; "" for nothing.
+    """
     texts = [
         str(row[0])[:80]
         for row in db.execute(
@@ -53,7 +59,7 @@ def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
     ]
     for name, look in _LOOKS:
         if texts and 2 * sum(look.fullmatch(text) is not None for text in texts) >= len(texts):
-            return name
+            return "wide" if name == "amounts" and any(map(_WIDE.fullmatch, texts)) else name
     return ""
 
 

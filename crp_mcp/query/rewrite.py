@@ -138,7 +138,7 @@ def _fix_sum(
     if last + 1 < len(tokens) and tokens[last + 1].low == "over":
         return  # windows keep SQLite's own sum
     column = _bare_column(inside)
-    if column is not None and kinds.get(fold(column)) == "bigint":
+    if column is not None and kinds.get(fold(column)) in ("bigint", "text"):
         if tokens[at].low == "sum":
             _rename(statement, at, "exact_sum")
         return

@@ -192,3 +192,60 @@ def test_dates_with_named_months_are_dates_in_either_case(room: Room, spell: str
     assert room.rows(f"SELECT d FROM {name} ORDER BY n") == [[day.isoformat()] for day in days]
     old = room.capture([{"n": n, "d": f"0{n}-MAR-{97 + n}"} for n in range(1, 3)])
     assert room.rows(f"SELECT d FROM {old} ORDER BY d") == [["1998-03-01"], ["1999-03-02"]]
+
+
+SHIPPED = [
+    {
+        "n": n,
+        "city": ("Oslo", "Rome")[n % 2],
+        "sent": f"2024-05-0{1 + n % 9}T1{n % 10}:00:00Z",
+        "day": f"2024-05-1{n % 10}",
+        "paid": n % 2 == 0,
+        "items": [{"price": f"${n}.50", "count": 2}],
+        "sums": ["$1.50", "$2"],
+    }
+    for n in range(20)
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        ("SELECT city + '-' + city FROM {t}", "city: texts, of which + - * / took"),
+        ("SELECT count(*) FROM {t} WHERE sent > '2024-05-03 10:00:00'", "sent: one side of a comparison has a T"),
+        ("SELECT count(*) FROM {t} WHERE sent > datetime('now', '-1 day')", "sent: one side of a comparison has a T"),
+        ("SELECT x FROM (SELECT sent AS x FROM {t}) WHERE x > '2024-05-03 10:00'", "sent: one side of a comparison"),
+        ("SELECT count(*) FROM {t} WHERE day = '03/05/2024'", "day: its dates are written like 2024-05-31"),
+        ("SELECT count(*) FROM {t} WHERE day BETWEEN '1 May 2024' AND '3 May 2024'", "day: its dates are written like"),
+        ("SELECT count(*) FROM {t} WHERE day > CURRENT_DATE - 30", "+ and - take its year alone"),
+        ("SELECT day - sent FROM {t}", "sent, day: a date is a text, and + and - take its year alone"),
+        ("SELECT date('now') - date(day) FROM {t}", "+ and - take its year alone"),
+        ("SELECT strftime(day, '%Y') FROM {t}", "strftime takes the format first"),
+        ("SELECT count(*) FROM {t} WHERE city <> NULL", "write IS NULL or IS NOT NULL"),
+        ("SELECT count(*) FROM {t} WHERE paid = 'true'", "paid: true and false are 1 and 0 here"),
+        ("SELECT sum(e.value ->> '$.price') FROM {t}, json_each(items) e", "items '$' '$.price': texts"),
+        ("SELECT sum(json_extract(value, '$.price')) FROM {t} a, json_each(a.items)", "items '$' '$.price': texts"),
+        ("SELECT sum(value) FROM {t}, json_each(sums)", "sums '$': texts"),
+        ("SELECT sum(value) FROM {t}, json_each(sums, '$[#-1]')", "sums '$[#-1]': texts"),
+    ],
+)
+def test_what_sqlite_lets_pass_is_said(room: Room, asked: str, note: str) -> None:
+    """Queries that run, and mean something else than whoever wrote them, say so."""
+    assert note in said(room, asked.format(t=room.capture(SHIPPED)))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT count(*) FROM {t} WHERE datetime(sent) > datetime('now', '-1 day') AND sent > '2024-05-03'",
+        "SELECT count(*) FROM {t} WHERE sent >= '2024-05-03T10:00:00' AND day BETWEEN '2024-05-01' AND '2024-05-31'",
+        "SELECT julianday('now') - julianday(day), strftime('%Y', sent) - 1, n - 1 FROM {t}",
+        "SELECT max(day), min(sent) FROM {t} WHERE sent LIKE '2024-05%' AND city IS NOT NULL",
+        "SELECT count(*) FROM {t} WHERE paid AND paid = 1 AND paid = true",
+        "SELECT sum(e.value ->> '$.count') FROM {t}, json_each(items) e",
+        "SELECT value, count(*) FROM {t}, json_each(sums, '$') GROUP BY value",
+    ],
+)
+def test_what_is_meant_as_it_is_written_is_not_commented(room: Room, asked: str) -> None:
+    """The same questions asked rightly get no note."""
+    assert "NOTE" not in said(room, asked.format(t=room.capture(SHIPPED)))

@@ -222,3 +222,15 @@ def test_versions_do_not_merge_in_silence(room: Room, values: list[str], doubt: 
     answer = said(room, f"SELECT x, count(*) FROM {name} GROUP BY x")
     assert doubt in answer if doubt else "was read as" not in answer
     assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]
+
+
+@pytest.mark.parametrize("spelled", [int, str])
+def test_numbers_beyond_64_bits_are_added_exactly_and_never_ordered_in_silence(room: Room, spelled: Any) -> None:
+    """Sums have every digit; what compares them says how SQL does that, and how they are put in order."""
+    numbers = [10**20, 2**63 + 1, 7, 2**64]
+    name = room.capture(column(list(map(spelled, numbers))))
+    assert room.rows(f"SELECT sum(x) FROM {name}") == [[str(sum(numbers))]]
+    line = said(room, f"SELECT max(x) FROM {name}")
+    assert "x: whole numbers beyond 64 bits stay texts" in line and "not all of them numbers" not in line
+    assert [int(x) for (x,) in room.rows(f"SELECT x FROM {name} ORDER BY length(x), x")] == sorted(numbers)
+    assert "NOTE" not in said(room, f"SELECT count(x), count(DISTINCT x) FROM {name}")
