@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 
-from crp_mcp.core.wire.frame import Piece
+from crp_mcp.core.wire.frame import Malformed, Piece
 
 from .framing import LineReader, Message
 from .reaper import Reaper
@@ -73,14 +73,18 @@ class Connection:
             for message in self._lines.feed(chunk):
                 self._on_message(message)
             return
-        last = self._lines.finish()
-        if last is not None:
-            self._on_message(last)
+        self._take_rest()
         self._ended.set()
         if self._open and not self._exited.done():
             self._loop.call_later(CODE_SECONDS, self._close)
         elif self._open:
             self._close()
+
+    def _take_rest(self) -> None:
+        """A last message may lack the end of its line. Half of one says less than the end of its server does."""
+        last = self._lines.finish()
+        if last is not None and not isinstance(last, Malformed):
+            self._on_message(last)
 
     # -- how it ends ---------------------------------------------------------------------------------------------
 
@@ -113,6 +117,7 @@ class Connection:
         if self._open:
             # What it wrote last is still in the pipe, and a child of its own may keep that open.
             self.source.drain()
+            self._take_rest()
             self._close()
 
     def _close(self) -> None:

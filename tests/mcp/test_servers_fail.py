@@ -132,6 +132,16 @@ def test_a_server_that_leaves_while_its_child_keeps_the_pipe(tmp_path: Path) -> 
         host.wait_other("notifications/last")
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_server_that_dies_before_the_end_of_its_line(tmp_path: Path, whole: bool) -> None:
+    """An answer that is whole all the same arrives; half of one is no answer, and its request hears of the end."""
+    line = '{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"last"}}'
+    script = f"import os,sys\nsys.stdin.readline()\nos.write(1,{line[: None if whole else -9].encode()!r})\nos._exit(5)"
+    with Host(proxied(tmp_path, [{"name": "x", "argv": [sys.executable, "-S", "-c", script]}], in_place=True)) as host:
+        said = host.request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})["error"]["message"]
+        assert ("exited with code 5" in said) is not whole
+
+
 def test_one_dead_server_of_many_holds_up_nobody(tmp_path: Path) -> None:
     """It is left out, its tools stay known once seen, and the others work."""
     servers = [

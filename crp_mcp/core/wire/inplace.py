@@ -92,17 +92,17 @@ class InPlace(Proxy):
     def _bridged(self, call: Call, refusal: Outcome, outcome: Outcome, now: float) -> None:
         """What came of a second try, through a bridge. A server that wants it first in a connection gets a new one."""
         link = self.link
-        if not isinstance(outcome, Frame) or "error" not in outcome.top or link.bridge is None:
-            self._opened(call, outcome)
-            link.admit(now)
-        elif outcome.part("code") == b"%d" % INVALID_REQUEST and not link.bridge.begun_anew:
+        refused = isinstance(outcome, Failure) or "error" in outcome.top
+        wants_it_first = isinstance(outcome, Frame) and outcome.part("code") == b"%d" % INVALID_REQUEST
+        if refused and wants_it_first and link.bridge is not None and not link.bridge.begun_anew:
             link.bridge.begun_anew = True
             link.reopen("is started again to be asked in the other protocol era", now)
             self._try_bridge(call, refusal, now)
-        else:
+            return
+        if refused:
             link.bridge = None
-            self._opened(call, refusal)
-            link.admit(now)
+        self._opened(call, refusal if refused else outcome)
+        link.admit(now)
 
     def _discover(self, call: Call, now: float) -> None:
         if self.link.rules.era == HANDSHAKE:
