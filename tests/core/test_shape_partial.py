@@ -30,6 +30,12 @@ MARKED: list[tuple[Any, int | None, bool]] = [
     ({"rows": ROWS, "limit": 2}, None, True),
     ({"rows": ROWS, "limit": 50}, None, False),
     ({"hits": {"total": {"value": 42}, "hits": ROWS}}, 42, True),
+    ({"rows": ROWS, "cursor": "sDXF1ZXJ5"}, None, True),
+    ({"rows": ROWS, "cursor": "sDXF1ZXJ5", "has_more": False}, None, False),
+    ({"rows": ROWS, "cursor": "sDXF1ZXJ5", "next_cursor": None}, None, False),
+    ({"rows": ROWS, "cursor": "0"}, None, False),
+    ({"Contents": ROWS, "IsTruncated": False, "NextMarker": "b/2"}, None, False),
+    ({"query": {"searchinfo": {"totalhits": 5060}, "search": ROWS}}, 5060, True),
     ({"features": ROWS, "metadata": {"count": 2, "status": 200}}, None, False),
 ]
 
@@ -50,6 +56,11 @@ SAID: list[tuple[str, int | None, bool]] = [
     ("| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n\n... and 12 more rows\n", None, True),
     (" id | n \n----+---\n  1 | a\n  2 | b\n(2 rows)\n", 2, False),
     ("id,n\n1,a\n2,b\nShowing 2 of 99 rows\n", 99, True),
+    ("Found 2 of 250 products:\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", 250, True),
+    ("Page 2 of 250\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, True),
+    ("Page 1 of 1\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, False),
+    ("Page 1 of 5 (2 of 9 users)\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", 9, True),
+    ("The 3 of 250 best:\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, False),
 ]
 
 
@@ -67,3 +78,8 @@ def test_a_window_of_a_file_is_partial_text() -> None:
     )
     assert shape.partial
     assert shape.partial_why == "272 more lines above"
+
+
+def test_a_page_number_in_a_document_leaves_it_whole() -> None:
+    """All pages may be there; over rows, one page is not all of them."""
+    assert not read_shape(b"Annual report\nPage 3 of 12\nThe year began well. Then it rained.\n").partial

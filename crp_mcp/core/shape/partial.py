@@ -12,7 +12,7 @@ from typing import Any
 
 from .cells import compact_json
 from .columns import Num
-from .vocabulary import COUNT, LAST, LIMIT, NEXT, PAGES, REMAINING, TOTAL, TRUNCATED, plain
+from .vocabulary import COUNT, LAST, LIMIT, MORE, NEXT, PAGES, REMAINING, TOTAL, TRUNCATED, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,12 @@ def read_extent(wrappers: Sequence[dict[str, Any]], rows: int) -> Extent:
     total: int | None = None
     why: str | None = None
     limit: str | None = None
-    for key, value in _facts(wrappers):
-        name = plain(key)
+    facts = [(key, plain(key), value) for key, value in _facts(wrappers)]
+    last = any(_says_last(name, value) for _, name, value in facts)
+    pointed = any(name in NEXT for _, name, _ in facts)
+    for key, name, value in facts:
         number = _as_count(value)
-        if _says_more(name, value):
+        if _says_more(name, value, last) or (name == "cursor" and not last and not pointed and _is_opaque(value)):
             why = why or _said(key, value)
         elif number is not None:
             if name in TOTAL or (name in COUNT and number > rows):
@@ -67,12 +69,21 @@ def _as_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _says_more(name: str, value: Any) -> bool:
+def _says_last(name: str, value: Any) -> bool:
+    return (name in MORE and value in (False, "false", "False")) or (name in LAST and value in (True, "true", "True"))
+
+
+def _is_opaque(value: Any) -> bool:
+    """A cursor by no other name than that, and no number: where to go on."""
+    return isinstance(value, str) and len(value) >= 4 and not value.isdecimal() and _is_pointer(value)
+
+
+def _says_more(name: str, value: Any, last: bool) -> bool:
     if name in TRUNCATED:
         return value is True or value in ("true", "True")
     if name in LAST:
         return value is False or value in ("false", "False")
-    return name in NEXT and _is_pointer(value)
+    return name in NEXT and not last and _is_pointer(value)
 
 
 def _is_pointer(value: Any) -> bool:
@@ -98,6 +109,13 @@ _SHOWN_OF = re.compile(
     rf"(?:of|out of|from|/)\s+(?:about |approximately |a total of |the )?(?P<total>{_NUMBER})\b",
     re.I,
 )
+_ROWS_OF = re.compile(
+    rf"(?<![\w.])(?P<a>{_NUMBER})\s+(?:\w+\s+)?(?:out )?of (?:about |the |a total of |some )*"
+    rf"(?P<total>{_NUMBER})(?![.,]?\d)",
+    re.I,
+)
+_PAGE_OF = re.compile(r"\bpages?:?\s+(\d+)\s*(?:of|/|out of)\s*(\d+)\b(?!\s*(?:rows?|results?|records?|items?))", re.I)
+_NO_ROWS = re.compile(r"\b(?:page|part|step|chunk|batch|level|line|section|attempt|day|week|version)s?\W*$", re.I)
 _SHOWN_FIRST = re.compile(
     r"\b(?:showing|displaying|shown|returning|limited to|only)\b[^.\n]{0,30}?\b(?:first|top|last|only)?\s*"
     rf"{_NUMBER}\s+(?:\w+\s+){{0,2}}?(?:{_ROWS})\b",
@@ -118,8 +136,13 @@ _CUT_WORDS = re.compile(
 
 def text_extent(lines: Sequence[str], rows: int | None) -> Extent:
     """From the lines around a table or at the edges of a text."""
+    page: str | None = None
     for line in lines:
         line = line[:500]
+        pages = _PAGE_OF.search(line)
+        if pages:  # that many pages, not rows
+            page = page or (pages.group() if rows is not None and int(pages[2]) > 1 else None)
+            line = line[: pages.start()] + line[pages.end() :]
         found = _SHOWN_OF.search(line)
         if found:
             total, shown = _int(found["total"]), _int(found["b"] or found["a"])
@@ -127,6 +150,14 @@ def text_extent(lines: Sequence[str], rows: int | None) -> Extent:
                 return Extent(total, found.group().strip())
             if rows is not None and total >= rows:
                 return Extent(total, None if total == rows else found.group().strip())
+        found = _ROWS_OF.search(line)
+        if (
+            rows
+            and found
+            and _int(found["a"]) == rows < _int(found["total"])
+            and not _NO_ROWS.search(line[: found.start()])
+        ):
+            return Extent(_int(found["total"]), found.group().strip())
         for pattern in (_MORE, _CUT_WORDS):
             found = pattern.search(line)
             if found:
@@ -134,7 +165,7 @@ def text_extent(lines: Sequence[str], rows: int | None) -> Extent:
         found = _SHOWN_FIRST.search(line)
         if found:
             return Extent(None, found.group().strip())
-    return Extent()
+    return Extent(None, page)
 
 
 def _int(text: str) -> int:

@@ -76,6 +76,8 @@ TRUNCATED = frozenset(
     )
 )
 """True: this is not all of it."""
+MORE = frozenset(name for name in TRUNCATED if "more" in name or "next" in name) | {"istruncated"}
+"""Of these, the ones that are False on the last page, whatever pointers stand beside them."""
 LAST = frozenset({"islast", "islastpage", "last", "lastpage", "complete", "iscomplete", "isfinal", "isend"})
 """False: this is not all of it."""
 NEXT = frozenset(
@@ -116,7 +118,7 @@ PAGES = frozenset(
     _words(
         """
         cursor cursors hits info links meta metadata page pageinfo pagination paging query responseheader
-        responsemetadata resultinfo searchinformation searchmetadata total
+        responsemetadata resultinfo searchinfo searchinformation searchmetadata total
         """
     )
 )
