@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +35,8 @@ from .service import Counter
 
 ERASED = "[erased]"
 LEFTOVER = "again-"
+OF_CONTENT = {"scratch_id", "summary", "raw_token_count", "form", "is_error"}
+"""Members of an entry that what stands in does not take over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,44 +116,24 @@ class Rebuilder:
         name: str | None,
     ) -> Made:
         scratch_id = self.store.reserve_id(old.scope.tenant, old.scratch_id.split("_")[1])
-        salt = self.random_bytes(16)
         written = self.store.write_payload(payload)
-        label, expires_at = old.label, old.expires_at
-        if sources is not None:
-            label, expires_at = self.sealer.ceiling_of([one.item for one in sources])
         summary = None if old.summary is None else self._summary(old, scratch_id, shape)
-        draft = CaptureDraft(
-            scope=old.scope,
-            server=old.server,
-            tool_name=old.tool_name,
+        draft = replace(
+            _draft_like(old, shape, salt=self.random_bytes(16)),
             tool_call_args=arguments,
-            created_at=old.created_at,
-            salt=salt,
             scratch_id=scratch_id,
             raw_token_count=self.counter().count_bytes(payload),
             summary=summary,
-            structured=shape_to_json(shape),
-            freshness_ttl=old.freshness_ttl,
-            kind=shape.kind,
-            tool_class=old.tool_class,
-            label=label,
-            rows=shape.rows,
-            rows_total=shape.rows_total,
-            partial=True if sources is None else shape.partial,
-            inline=old.inline,
-            volatility=old.volatility,
-            turn_id=old.turn_id,
-            stream_id=old.stream_id,
-            supersedes=old.scratch_id,
-            expires_at=expires_at,
-            origin=old.origin,
             sent_tokens=None if summary is None else self.counter().count(summary),
-            persistence=old.persistence,
         )
-        seal = self._seal(old, salt, arguments, sources, summary, now)
-        entry = _entry_of(draft, old, written)
+        if sources is None:
+            draft = replace(draft, partial=True)
+        else:
+            label, expires_at = self.sealer.ceiling_of([one.item for one in sources])
+            draft = replace(draft, label=label, expires_at=expires_at)
+        seal = self._seal(old, draft.salt, arguments, sources, summary, now)
         rebuilt = Rebuilt(old.scratch_id, draft, written, seal, name)
-        return Made(scratch_id, item_of(entry, salt), payload, shape, rebuilt)
+        return Made(scratch_id, item_of(_entry_of(draft, old, written), draft.salt), payload, shape, rebuilt)
 
     def _seal(
         self,
@@ -216,6 +198,14 @@ def without(value: Any, matcher: Matcher) -> Any:
     if isinstance(value, list):
         return [without(item, matcher) for item in value]
     return ERASED if value is not None and matcher.in_text(str(value)) else value
+
+
+def _draft_like(old: Entry, shape: Shape, *, salt: bytes) -> CaptureDraft:
+    """A draft that has everything of an entry but its content, which is of another shape, and its id."""
+    shared = {field.name for field in fields(CaptureDraft)} & {field.name for field in fields(Entry)}
+    known: dict[str, Any] = {name: getattr(old, name) for name in shared - OF_CONTENT}
+    known |= {"supersedes": old.scratch_id, "structured": shape_to_json(shape), "salt": salt, "kind": shape.kind}
+    return CaptureDraft(**known | {"rows": shape.rows, "rows_total": shape.rows_total, "partial": shape.partial})
 
 
 def _entry_of(draft: CaptureDraft, old: Entry, written: WrittenPayload) -> Entry:
