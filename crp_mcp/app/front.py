@@ -157,7 +157,7 @@ class Front:
                 self.service.count_later(outcome)
                 self.life.buffer.give_back(self.forget)
 
-            return _captured(outcome, count)
+            return _captured(outcome, count if outcome.uncounted or self.life.buffer.owes else None)
         file = open(spool["path"], "rb")  # noqa: SIM115 - what is left to count is read from it after the answer
         outcome = self.service.settle(
             job, read_spooled(self.ground.store, reader_of(file), spool["start"], spool["end"])
@@ -171,7 +171,7 @@ class Front:
         return _captured(outcome, later)
 
 
-def _captured(outcome: Outcome, later: Callable[[], None]) -> Reply:
+def _captured(outcome: Outcome, later: Callable[[], None] | None) -> Reply:
     answer = outcome.result
     reply = {"scratch_id": outcome.entry.scratch_id, "action": "forward" if answer is None else "replace"}
     return reply, answer or b"", later

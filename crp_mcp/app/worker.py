@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,9 @@ from .settings import Settings
 LARGE = 2 << 20
 """Results of more bytes than this are captured on a thread of their own, so that small ones pass them by."""
 TINY = 16 << 10
-"""Results of no more bytes than this are captured where they are read: handing them on would cost more."""
+"""Results of no more bytes than this are captured where tokens are counted, so that neither waits for the other."""
+SWITCH_SECONDS = 0.001
+"""How long a thread that computes keeps others waiting: a small capture gives way, and asks back, a dozen times."""
 END_GRACE = 3.0
 UPKEEP_EVERY = 5.0
 
@@ -57,8 +60,9 @@ class Worker:
             if frame is None:
                 break
             header, blob = frame
-            if header.get("op") == "capture" and "spool" not in header and len(blob) <= TINY:
-                self._answer(header, blob)
+            engine = self._engine
+            if engine is not None and header.get("op") == "capture" and "spool" not in header and len(blob) <= TINY:
+                engine.counter.post(partial(self._answer, header, blob))
             else:
                 self._pool_for(header, blob).submit(self._answer, header, blob)
         self._end()
@@ -144,6 +148,8 @@ class Worker:
         os._exit(0)
 
     def _close(self) -> None:
+        if self._engine is not None:
+            self._engine.counter.drain()
         for pool in (self._small, self._tools, self._queries, self._large):
             pool.shutdown(wait=True)
         if self._engine is not None:
@@ -163,6 +169,7 @@ def where_of(error: BaseException) -> str:
 def main() -> None:
     """Entry point: settings are the first argument, as JSON."""
     settings = Settings.from_text(sys.argv[1])
+    sys.setswitchinterval(SWITCH_SECONDS)
     source = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     target = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)

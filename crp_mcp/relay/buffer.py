@@ -96,6 +96,11 @@ class Buffer:
                     f"({counters.pinned} pinned); unpin others, or have the operator raise the budget"
                 )
 
+    @property
+    def owes(self) -> bool:
+        """Whether `give_back` has something to do."""
+        return self.evicted or bool(self._derived)
+
     def give_back(self, forget: Callable[[Scope, Sequence[str]], bool]) -> None:
         """Return the bytes of what was evicted to the disk.
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .service import Counter
 
 T = TypeVar("T")
-Work = tuple[Callable[[Counter], Any], "SimpleQueue[tuple[Any, BaseException | None]]"]
 
 
 class LazyCounter:
@@ -23,7 +22,7 @@ class LazyCounter:
         self._after_loading = after_loading
         self._lock = threading.Lock()
         self._counter: Counter | None = None
-        self._work: SimpleQueue[Work] = SimpleQueue()
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     @property
@@ -43,16 +42,34 @@ class LazyCounter:
 
     def run(self, work: Callable[[Counter], T]) -> T:
         """What `work` gives, done in the counting thread: short work, since others wait for it too."""
-        if self._thread is None:
-            self._start()
         if threading.current_thread() is self._thread:
             return work(self())
-        answer: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
-        self._work.put((work, answer))
+        answer: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
+
+        def answered() -> None:
+            try:
+                answer.put((work(self()), None))
+            except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
+                answer.put((None, error))
+
+        self.post(answered)
         result, error = answer.get()
         if error is not None:
             raise error
-        return result
+        return result  # type: ignore[return-value]
+
+    def post(self, work: Callable[[], None]) -> None:
+        """Have something done in the counting thread that will count, and must not raise; nobody waits for it."""
+        if self._thread is None:
+            self._start()
+        self._work.put(work)
+
+    def drain(self) -> None:
+        """Wait until everything is done that was posted before."""
+        if self._thread is not None:
+            done = threading.Event()
+            self.post(done.set)
+            done.wait()
 
     def _start(self) -> None:
         with self._lock:
@@ -63,9 +80,4 @@ class LazyCounter:
 
     def _serve(self) -> None:
         while True:
-            work, answer = self._work.get()
-            try:
-                answer.put((work(self()), None))
-            except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
-                answer.put((None, error))
-            del work, answer
+            self._work.get()()

@@ -35,7 +35,7 @@ class RunningCount(Protocol):
 
     @property
     def exact(self) -> bool: ...
-    def feed(self, data: bytes) -> None: ...
+    def feed(self, data: bytes | memoryview) -> None: ...
     def total(self) -> int: ...
 
 
@@ -168,7 +168,9 @@ class Service:
         run = self.counter.run
         running = run(lambda counter: counter.running())
         for piece in text.pieces():
-            run(partial(_feed, running, piece))
+            view = memoryview(piece)
+            for at in range(0, len(view), COUNT_AT_ONCE):
+                run(partial(_feed, running, view[at : at + COUNT_AT_ONCE]))
         count = run(lambda _: running.total())
         return count if running.exact else None
 
@@ -274,7 +276,7 @@ class Service:
         return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers([entry], saved))}
 
 
-def _feed(running: RunningCount, piece: bytes, _: Counter) -> None:
+def _feed(running: RunningCount, piece: bytes | memoryview, _: Counter) -> None:
     """One piece at a time, so that a long count keeps nobody else from the counting thread."""
     running.feed(piece)
 

@@ -194,7 +194,7 @@ class Running:
         self._total = 0
         self.exact = True
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take the next bytes of the text."""
         view = memoryview(data)
         for start in range(0, len(view), self._chunk):
