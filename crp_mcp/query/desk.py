@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from .names import Names, Resolver
 from .noticing import find_findings
 from .rewrite import Decimals, adds, computes, fix_match, fix_sums, only_sorts, sum_exactly
 from .sandbox import Sandbox, Stopped
+from .searches import REFUSED, find_apart
 from .sql import Statement, fix_now, join_dotted, read_statement, selects_all
 from .views import base_tables, hidden_sums, table_names, used_tables, view_of
 
@@ -143,6 +145,8 @@ class Desk:
             statement = plain
             sum_exactly(statement)
             reply = self._ask({**request, "sql": statement.text()})
+        if searched and str(reply.get("error")).startswith(REFUSED):
+            statement, reply = self._find_apart(cache, plain, by_name) or (statement, reply)
         if not reply.get("ok"):
             raise self._fault(reply, scope, used, names, searched, advice(plain.tokens))
         reads = reads_of(reply["reads"], plain, used)
@@ -219,6 +223,16 @@ class Desk:
             "clean": computes(statement),
             "sorts": only_sorts(statement),
         }
+
+    def _find_apart(
+        self, cache: Cache, statement: Statement, by_name: dict[str, Table]
+    ) -> tuple[Statement, dict[str, Any]] | None:
+        """The query with its searches put apart from the rest, and the reply to it; None where that does not help."""
+        apart, found = find_apart(statement, by_name)
+        request = self._request(cache, apart, by_name, searched=False)
+        reply = self._ask({**request, "views": {**request["views"], **found}, "sql": apart.text()})
+        lacks = re.match(r"no such column: (?:.*\.)?(?:line_no|_chunk)|unable to use", str(reply.get("error")))
+        return None if lacks else (apart, reply)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         for again in (True, False):

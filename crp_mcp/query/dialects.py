@@ -62,6 +62,7 @@ _ADVICE_CALLED = {
     "percentile percentile_cont percentile_disc approx_quantile quantile quantile_cont within": (
         "a percentile: SELECT x FROM t ORDER BY x LIMIT 1 OFFSET (SELECT count(x) * 9 / 10 FROM t)"
     ),
+    "snippet highlight bm25": "the text itself; what stands around a match: scratch_get with grep",
     "try_cast safe_cast convert to_number try_convert": "CAST(x AS REAL), CAST(x AS INTEGER), CAST(x AS TEXT)",
     "truncate": "trunc(x), round(x, 2)",
     "starts_with startswith contains ends_with": "x LIKE 'part%', x LIKE '%part%'",

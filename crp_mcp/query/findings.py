@@ -65,8 +65,8 @@ _TEXTS = (
     "numbers"
 )
 _WIDE = (
-    "whole numbers beyond 64 bits stay texts: SQL compares them digit by digit, a longer one may come first, and + - * / "
-    "round them; in order they are with ORDER BY length(x), x"
+    "whole numbers beyond 64 bits stay texts: SQL compares them digit by digit, a longer one may come first, and "
+    "+ - * / round them; in order they are with ORDER BY length(x), x"
 )
 _DATE_TEXTS = (
     "dates that were not converted, as they can be read in more than one way; this compared them as texts, and date "

@@ -79,9 +79,8 @@ def _explain(error: str, tables: Sequence[Table], names: Sequence[str], searched
         return f"{error}{_near(function[1], functions())}; {ALLOWED}"
     if "too big" in error:
         return f"{error}: a value or a query may be so large only; return less"
-    if "MATCH" in error and any(table.union for table in tables):
-        inner = "SELECT count(*) FROM (SELECT line_no FROM the_stream WHERE text MATCH 'word' LIMIT -1)"
-        return f"{error}; in a stream, MATCH goes into a SELECT of its own, with a LIMIT: {inner}"
+    if "MATCH" in error and any(table.text for table in tables):
+        return f"{error}; here it needs a text in quotes, and line_no (of a stream _chunk as well) in the inner SELECT"
     if "MATCH" in error:
         return f"{error}; MATCH works on the text of logs and texts; elsewhere use LIKE or REGEXP"
     return f"{error}. {describe(tables)}" if tables else error

@@ -56,11 +56,12 @@ def fix_match(statement: Statement, columns: Collection[str]) -> bool:
     for at, token in enumerate(tokens):
         if token.kind != "word" or token.low != "match" or at == 0:
             continue
-        before = tokens[at - 1]
+        place = at - 2 if tokens[at - 1].low == "not" and at > 1 else at - 1
+        before = tokens[place]
         found = found or bool(before.name)
-        dotted = at >= 2 and tokens[at - 2].text == "."
+        dotted = place >= 1 and tokens[place - 1].text == "."
         if before.name and not dotted and before.key not in columns:
-            tokens[at - 1] = Token("quoted", f"{before.text}.text", before.name, before.lead)
+            tokens[place] = Token("quoted", f"{before.text}.text", before.name, before.lead)
     return found
 
 

@@ -131,8 +131,47 @@ def test_a_log_in_chunks_is_searched_as_one(room: Room) -> None:
     ]
     inner = "SELECT count(*) FROM (SELECT line_no FROM build WHERE text MATCH 'job' LIMIT -1)"
     assert room.one(inner) == 15
-    with pytest.raises(BadRequest, match="in a stream, MATCH goes into a SELECT of its own"):
-        room.one("SELECT count(*) FROM build WHERE text MATCH 'job'")
+    with pytest.raises(BadRequest, match=r"line_no .* in the inner SELECT"):
+        room.one("SELECT count(*) FROM (SELECT text FROM build) WHERE text MATCH 'job'")
+    with pytest.raises(BadRequest, match="put words with signs in double quotes"):
+        room.one("SELECT count(*) FROM build WHERE text MATCH 'a-b'")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("SELECT count(*) FROM {t} WHERE text MATCH 'job'", 60),
+        ("SELECT count(*) FROM {t} WHERE text MATCH 'three' OR line_no = 1", 24),
+        ("SELECT count(*) FROM {t} WHERE NOT text MATCH 'three'", 48),
+        ("SELECT count(*) FROM {t} WHERE text NOT MATCH 'three'", 48),
+        ("SELECT count(*) FILTER (WHERE text MATCH 'three') FROM {t}", 12),
+        ("SELECT sum(b.text MATCH 'three') FROM {t} AS b", 12),
+        ("SELECT count(*) FROM {t} b WHERE b.text MATCH 'job' AND b.text MATCH 'three' AND b.level = 'WARN'", 12),
+        ("SELECT count(*) FROM {t} WHERE {t} MATCH 'three' GROUP BY level", 12),
+        ("SELECT count(*) FROM {t} a JOIN {t} b ON a.line_no = b.line_no WHERE a.text MATCH 'three'", None),
+    ],
+)
+def test_match_may_stand_anywhere(room: Room, asked: str, found: int | None) -> None:
+    """Under OR and NOT, in counts, sums and joins, over a stream of many chunks as over one text."""
+    parts = [
+        [f"2024-05-01 10:{part:02d}:{n:02d} {'WARN three' if n == 3 else 'INFO'} job" for n in range(5)]
+        for part in range(12)
+    ]
+    for part in parts:
+        room.capture("\n".join(part), tool="log", stream_id="build")
+    whole = room.capture("\n".join(line for part in parts for line in part), tool="log")
+    assert room.one(asked.format(t="build")) == (found if found is not None else 144)
+    assert room.one(asked.format(t=whole)) == ({24: 13, None: 12}.get(found, found))
+
+
+def test_a_stream_of_hundreds_of_chunks_is_one_table(room: Room) -> None:
+    """As many as a query may read."""
+    for part in range(120):
+        room.capture(
+            f"2024-05-01 10:00:00 INFO part {part}\n2024-05-01 10:00:01 INFO done", tool="log", stream_id="many"
+        )
+    assert room.one("SELECT count(*) FROM many") == 240
+    assert room.one("SELECT count(*) FROM many WHERE text MATCH 'part'") == 120
 
 
 def test_streams_are_among_the_names(room: Room) -> None:
