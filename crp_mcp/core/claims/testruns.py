@@ -40,6 +40,8 @@ def test_answer(text: str, document: Document) -> Answer | None:
     stated = _test_numbers(text)
     if named := _IDENTIFIER.findall(text):
         return _of_named(named, text, document, stated, counts)
+    if (took := _took(text, document)) is not None:
+        return answer_of(took[0], "test summary", took[1], text, Distortion.NUMBER_CHANGED)
     if share := _passed_share(text, counts):
         return answer_of(share[0], "test summary", found, share[1], Distortion.NUMBER_CHANGED)
     if any(q.unit for _, q in stated):
@@ -95,6 +97,23 @@ def _of_named(
     holds = all(failed == fails for failed, _ in marks)
     said = f"{', '.join(named)} {'failed' if fails else 'passed'}"
     return answer_of(holds, "lines that name them", found[:300], said, Distortion.NEGATION_FLIP)
+
+
+_LASTED = re.compile(r"\b(?:took|takes|ran (?:in|for)|finished in|completed in|lasted)\b", re.IGNORECASE)
+
+
+def _took(text: str, document: Document) -> tuple[bool, str] | None:
+    """How long the run says that it took, against the one duration of a statement."""
+    quantities = find_quantities(text)
+    found = next((float(m[1]) for line in document.lines[:-30:-1] if (m := _SECONDS.search(line))), None)
+    if found is None or len(quantities) != 1 or quantities[0].unit != "s" or not _LASTED.search(text):
+        return None
+    qty = quantities[0]
+    fits = agrees(qty, found / qty.scale)
+    return None if fits is None else (fits, f"{found:g} s")
+
+
+_SECONDS = re.compile(r"\b(?:in|Time:)\s+(\d+(?:\.\d+)?) ?s\b")
 
 
 def _passed_share(text: str, counts: dict[str, Any]) -> tuple[bool, str] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from .document import Document, Table
 from .judge import judge, scored
 from .limits import TooMuch, Work
+from .lines import said_in_line
 from .model import Distortion, Outcome
 from .numbers import Number, agrees
 from .outcome import answers
@@ -54,6 +55,22 @@ def weigh(text: str, document: Document, context: frozenset[str] = frozenset(), 
 
 def _weigh(text: str, document: Document, context: frozenset[str], work: Work) -> Judged:
     text = in_order(rejoin(text))
+    found = _by_tables(text, document, context, work)
+    if found.outcome is not Outcome.UNVERIFIABLE or found.frame == TOO_MUCH or not document.lines:
+        return found
+    return _by_line(text, document, context) or found
+
+
+def _by_line(text: str, document: Document, context: frozenset[str]) -> Judged | None:
+    """What one line of a text says, where that decides it."""
+    said = said_in_line(text, document, context)
+    if said is None:
+        return None
+    outcome, line, stated, kind = said
+    return Judged(outcome, 0.3, "the line that says so", line.strip()[:200], stated, kind, frame="line")
+
+
+def _by_tables(text: str, document: Document, context: frozenset[str], work: Work) -> Judged:
     if parts := asides(text):
         return _all_of([_weigh(p, document, context, work) for p in parts])
     whole = _clause(text, document, context, work)
