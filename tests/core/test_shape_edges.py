@@ -84,3 +84,27 @@ def test_nothing_said_in_words_is_empty(text: str) -> None:
 def test_nothing_wrong_is_not_nothing_found() -> None:
     """A check that passed returned no empty result."""
     assert read_shape(b"No broken requirements found.\n").kind is Kind.TEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("region,units\nNorth,10\nSouth,20\nTotal,30\n", "Total"),
+        ("| Team | Points |\n|---|---|\n| A | 10 |\n| B | 15 |\n| **Total** | **25** |\n", "**Total**"),
+        ('{"rows":[{"r":"N","n":1},{"r":"S","n":2},{"r":"Grand total","n":3}]}', "Grand total"),
+        ('[["Teil","Menge"],["Rad",4],["Tür",2],["Summe",6]]', "Summe"),
+        ("name,kind\nSub,x\nAdd,y\nTotal,z\n", None),
+        ("region,units\nTotal,30\nNorth,10\nSouth,20\n", None),
+        ("status,n\nTotal,30\n", None),
+    ],
+)
+def test_a_last_row_that_sums_up_is_named(text: str, label: str | None) -> None:
+    """It stays a row; who adds up the column is told."""
+    shape = read_shape(text.encode())
+    assert (shape.kind, shape.text.get("total_row")) == (Kind.TABULAR, label)
+
+
+def test_a_long_list_ends_in_its_total_too() -> None:
+    """However its rows are held."""
+    rows = ",".join(f'{{"r":"r{at}","n":{at}}}' for at in range(5_000))
+    assert read_shape(f'[{rows},{{"r":"Total","n":12497500}}]'.encode()).text["total_row"] == "Total"

@@ -14,6 +14,7 @@ from .find_rows import Found, empty_list, find_rows, is_list, size
 from .lists import ListFacts, list_facts
 from .model import MOST_MEMBERS, Column, Shape, Value
 from .partial import read_extent
+from .totals import cells_of, total_label
 from .vocabulary import COUNTS, FIRST, PAGES, plain
 
 _NULL = Value("", "null")
@@ -97,6 +98,7 @@ def table_shape(found: Found) -> Shape:
     facts, columns = found.facts, found.facts.columns or ()
     extent = read_extent([dict(wrapper) for wrapper in found.wrappers], facts.count)
     why = "cut at the end" if facts.cut else extent.why
+    label = total_label(cells_of(facts.tail[-1]), facts.count) if facts.tail else None
     return Shape(
         Kind.TABULAR,
         found.source,
@@ -109,6 +111,7 @@ def table_shape(found: Found) -> Shape:
         path=path_text(found.path),
         scalars=tuple(_wrapper_scalars(found)),
         head=tuple(row_values(row, columns) for row in facts.head),
+        text={"total_row": label} if label else {},
         row_index=facts.index,
         reader=_recipe(found),
     )

@@ -13,6 +13,7 @@ from .json_shapes import row_values
 from .lists import EDGE, column_names
 from .model import Column, Shape
 from .partial import text_extent
+from .totals import total_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,14 @@ class TableCollector:
         self._stats = TableStats(text_cells=True)
         self._queue: list[Sequence[str | None]] = []
         self._head: list[Sequence[str | None]] = []
+        self._last: Sequence[str | None] = ()
         self._ragged = 0
 
     def feed(self, rows: Sequence[Sequence[str | None]]) -> None:
         if len(self._head) < EDGE:
             self._head += rows[: EDGE - len(self._head)]
+        if rows:
+            self._last = rows[-1]
         width, queue = len(self._names), self._queue
         if any(len(row) != width for row in rows):
             self._ragged += sum(len(row) != width for row in rows)
@@ -72,7 +76,12 @@ class TableCollector:
         if declared is not None and declared >= count:
             total = max(total or 0, declared)
             why = why or (f"{count} of {declared}" if declared > count else None)
-        notes = {"around": [line[:200] for line in around[:6]], "noise_lines": noise, "ragged_rows": self._ragged}
+        notes = {
+            "around": [line[:200] for line in around[:6]],
+            "noise_lines": noise,
+            "ragged_rows": self._ragged,
+            "total_row": total_label(self._last, count),
+        }
         return Shape(
             Kind.TABULAR if count else Kind.EMPTY,
             source,

@@ -116,6 +116,9 @@ def is_partial(shape: Shape) -> bool:
 def notes(shape: Shape, most: int = 8) -> list[str]:
     """Lines about the whole: where it was found, why it is partial, the scalars that stand beside the rows."""
     lines = [about(shape)]
+    total = shape.text.get("total_row")
+    if isinstance(total, str) and most:
+        lines.append(f"the last row is a total, counted with the others: {short(total, 40)}")
     said = {str(shape.rows), str(shape.rows_total)}
     beside = [(key, value) for key, value in shape.scalars if value.text not in said and not _told(shape, key, value)]
     if beside and most:
