@@ -96,3 +96,21 @@ NOT_DATA: list[Any] = [
 def test_braces_in_other_text_do_not_make_it_data(text: str) -> None:
     """Messages, code and prose stay text."""
     assert read_shape(text.encode()).kind is Kind.TEXT
+
+
+def test_an_environment_is_an_object_and_a_list_of_versions_is_none() -> None:
+    """Quotes around a value are none of it; `name==1.0` sets nothing."""
+    shape = read_shape(b'HOME=/root\nEMPTY=\nexport SECRET="a=b c"\n')
+    assert (shape.kind, [(key, value.text) for key, value in shape.scalars]) == (
+        Kind.OBJECT,
+        [("HOME", "/root"), ("SECRET", "a=b c"), ("EMPTY", "")],
+    )
+    assert read_shape(b"attrs==26.1.0\nmypy==2.4.1\nrich==15.0\n").kind is Kind.LIST
+
+
+def test_columns_that_are_most_of_an_object_are_its_table() -> None:
+    """However many scalars and units stand beside them."""
+    hours = {"time": [f"2024-06-03T{hour:02}:00" for hour in range(24)], "rain": [0.5] * 24}
+    beside = {"latitude": 52.5, "longitude": 13.4, "elevation": 38.0, "timezone": "GMT", "units": {"rain": "mm"}}
+    shape = read_shape(json.dumps({**beside, "hourly": hours}).encode())
+    assert (shape.kind, shape.rows, shape.path) == (Kind.TABULAR, 24, "hourly")

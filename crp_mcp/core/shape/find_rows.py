@@ -12,30 +12,13 @@ from typing import Any
 
 from .cells import compact_json, type_name
 from .lists import ListFacts, header_row, list_facts, rename
-from .vocabulary import CONTAINERS, ENTITY, META, PAYLOADS, SURE_CONTAINERS, plain
+from .vocabulary import CONTAINERS, ENTITY, META, NAMES, PAYLOADS, SURE_CONTAINERS, plain
 
 _RANK = {name: at for at, name in enumerate(CONTAINERS)}
 _DEEPEST = 4
 _SAMPLE = 50
 _MANY = 200
 """An object with more members is a map or a set of columns, no wrapper."""
-_NAME_KEYS = (
-    "name",
-    "Name",
-    "column_name",
-    "columnName",
-    "label",
-    "Label",
-    "field",
-    "key",
-    "id",
-    "title",
-    "header",
-    "displayName",
-    "text",
-    "ColumnName",
-    "col",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +129,7 @@ def _as_names(node: Any) -> list[str] | None:
     if all(item is None or isinstance(item, str) for item in items) and any(items):
         return [item or "" for item in items]
     if all(isinstance(item, dict) for item in items):
-        for name in _NAME_KEYS:
+        for name in NAMES:
             known = [item.get(name) for item in items]
             if all(one is None or isinstance(one, str) for one in known) and 2 * sum(map(bool, known)) >= len(items):
                 return [one or "" for one in known]
@@ -289,7 +272,10 @@ def _deeper(value: Mapping[str, Any], depth: int) -> Found | None:
     key, inner = found[0]
     others = [name for name in value if name != key and plain(name) not in META]
     payload = plain(key) in PAYLOADS or _rank(key) < len(CONTAINERS)
-    if not (len(value) == 1 or (payload and len(others) <= 6) or (len(others) <= 3 and _dominates(value, key, others))):
+    most = 12 if inner.source == "json_columns" else 3
+    if not (
+        len(value) == 1 or (payload and len(others) <= 6) or (len(others) <= most and _dominates(value, key, others))
+    ):
         return None
     return Found(inner.facts, (key, *inner.path), (value, *inner.wrappers), inner.source)
 

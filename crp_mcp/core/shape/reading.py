@@ -22,9 +22,10 @@ from .line_lists import read_line_list
 from .lists import ListFacts, list_facts
 from .model import Shape
 from .ndjson import LineRows, event_stream, looks_like_lines
+from .nothing import says_nothing
 from .partial import text_extent
 from .pyrepr import python_to_json
-from .records import read_pairs, read_records
+from .records import read_pairs, read_records, read_settings
 from .ruled import count_ruled, read_ruled
 from .text_tables import text_table_shape
 from .texts import text_facts
@@ -257,24 +258,12 @@ def _as_python(text: str, depth: int) -> Shape | None:
     return step(replace(shape, unwrapped=("python repr", *shape.unwrapped), row_index=()), "python")
 
 
-_NOTHING = re.compile(
-    r"(?i)\W*(?:(?:no|zero|0)\s+(?:\w+\s+){0,4}?(?:found|matched|returned|available|match(?:es)?|results?|rows?|records?|items?"
-    r"|data|entries|documents?|hits|files?|output|content)\b[^\n]{0,100}|nothing (?:found|to show|matched)"
-    r"|(?:query|search|request)?\s*(?:returned|found|got|listed|matched|fetched|retrieved|showing)\s+(?:no|0|zero)\b[^\n]{0,80}"
-    r"|empty (?:set|result|list|response)\b[^\n]{0,40}|null|none|nil|undefined|n/a"
-    r"|\(0 rows\)|\(\)|\(empty\)|no output|no data)\W*"
-)
-_NOT_NOTHING = re.compile(
-    r"(?i)\b(?:errors?|problems?|warnings?|broken|conflicts?|vulnerabilit\w+|such|longer|need|changes?)\b"
-)
-
-
 def _as_text(text: str, bare: str, depth: int) -> Shape:
     message = text_fault(text)
     if message is not None:
         return error_shape(message, "text_error")
     one_line = "\n" not in bare
-    if one_line and len(bare) <= 160 and _NOTHING.fullmatch(bare) and not _NOT_NOTHING.search(bare):
+    if one_line and says_nothing(bare):
         return Shape(Kind.EMPTY, "text", rows=0, text={"message": bare})
     shape = _as_events(text) or (_unfenced(text, depth) if depth < _DEPTH else None) or _table(text)
     if shape is not None:
@@ -284,10 +273,11 @@ def _as_text(text: str, bare: str, depth: int) -> Shape:
         return _wrapped(found, depth)
     if one_line and len(bare) <= 100 and not re.search(r"\s", bare):
         return Shape(Kind.SCALAR, "text", head=((to_value(bare),),))
-    items = read_line_list(bare)
+    settings = read_settings(bare)
+    items = read_line_list(bare) if settings is None else None
     if items is not None:
         return replace(list_shape(list_facts(items)), source="lines", row_index=())
-    pairs = read_pairs(bare)
+    pairs = settings or read_pairs(bare)
     if pairs is not None:
         return replace(object_shape(pairs), source="key_value")
     return plain_text_shape(text_facts(text))

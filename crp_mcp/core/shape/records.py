@@ -22,6 +22,8 @@ _FOOTER = re.compile(
     r"|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
     re.I,
 )
+_SETTING = re.compile(r"(?:export )?([A-Za-z_][A-Za-z0-9_.]{0,80})=([^=].*|)")
+"""`HOME=/root`; `name==1.0` is none."""
 _COUNTING = re.compile(r"\(?(\d[\d,]*) (?:rows?|records?|results?)\b")
 
 
@@ -135,6 +137,18 @@ def _same(group: Sequence[str], other: Sequence[str]) -> bool:
 def _table(source: str, rows: Sequence[dict[str, str]], around: Sequence[str]) -> TextTable:
     names = tuple(dict.fromkeys(name for row in rows for name in row))
     return TextTable(source, names, [[row.get(name) for name in names] for row in rows], tuple(around))
+
+
+def read_settings(text: str) -> dict[str, str] | None:
+    """`NAME=value` lines and nothing else: an environment."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [_SETTING.fullmatch(line) for line in lines] if 3 <= len(lines) <= 500 else []
+    settings = {match[1]: _unquoted(match[2]) for match in found if match}
+    return settings if settings and len(settings) == len(lines) else None
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
 def read_pairs(text: str) -> dict[str, str] | None:

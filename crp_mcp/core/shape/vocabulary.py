@@ -133,3 +133,11 @@ MESSAGES = tuple(
 """Members that say what went wrong, the best first."""
 FIRST = tuple(_words("status state ok success error code message id name title key type kind count total"))
 """Scalar members that matter most."""
+NAMES = tuple(
+    _words(
+        """
+        name Name column_name columnName label Label field key id title header displayName text ColumnName col
+        """
+    )
+)
+"""Members by which a list of objects names columns, as they are spelled, the likeliest first."""
