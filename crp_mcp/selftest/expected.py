@@ -16,6 +16,11 @@ LISTS = {
 }
 
 
+OFFERED = ("resources/read", "completion/complete")
+"""What we tell hosts there is, for our own resources, also where the server knows no such request."""
+NOT_FOUND = ("-32002", "-32602")
+
+
 class Ours(NamedTuple):
     """What our own side offers, as the report recognises it."""
 
@@ -41,6 +46,8 @@ def clear(method: str, direct: Node, through: Node, ours: Ours) -> Cleared:
         return _list(method, direct, through, ours)
     if method == "tools/call":
         return _summary(direct, through)
+    if method in OFFERED and ours.templates and get(direct, "error", "code") == METHOD_NOT_FOUND:
+        return _offered(method, direct, through)
     return Cleared(through)
 
 
@@ -109,6 +116,12 @@ def _summary(direct: Node, through: Node) -> Cleared:
         return Cleared(through)
     sizes = f"{len(write(direct).encode()):,} bytes became {len(write(through).encode()):,}"
     return Cleared(direct, (f"large result: {sizes}",))
+
+
+def _offered(method: str, direct: Node, through: Node) -> Cleared:
+    """That there is no such resource, or nothing to complete, where the server knows of neither."""
+    none = get(through, "error", "code") in NOT_FOUND or get(through, "result", "completion", "values") == Arr(())
+    return Cleared(direct, ("not found, where the server has no such method",)) if none else Cleared(through)
 
 
 def mended_id(sent: str | None, direct: Node, through: Node) -> Cleared:

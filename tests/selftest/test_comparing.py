@@ -94,6 +94,11 @@ def test_what_we_add_is_named_and_nothing_else_is_forgiven() -> None:
     said = {"capabilities": {"tools": {}}, "instructions": "Be kind.\n\nRead with scratch_get."}
     assert judged(hello, answer(result=said), method="initialize").same
     assert not judged(hello, answer(result={**said, "instructions": "Be."}), method="initialize").same
+    unknown, missing = answer(error={"code": -32601}), answer(error={"code": -32002, "message": "Resource not found"})
+    assert judged(unknown, missing, method="resources/read").same
+    assert judged(unknown, answer(result={"completion": {"values": []}}), method="completion/complete").same
+    assert not judged(unknown, missing, method="prompts/get").same
+    assert not judged(unknown, answer(result={"completion": {"values": ["x"]}}), method="completion/complete").same
 
 
 def test_a_summary_in_place_of_a_large_result_is_named() -> None:
