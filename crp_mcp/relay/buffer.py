@@ -12,6 +12,7 @@ from crp_mcp.errors import Refused
 from crp_mcp.store import Counters, Head, Sealed, SqliteStore, limits
 
 from .sealing import Sealer
+from .turns import GAP_SECONDS
 
 GIB, MIB = 1 << 30, 1 << 20
 PINNED_SHARE = 0.8
@@ -137,7 +138,8 @@ class Buffer:
 
         def change(db: sqlite3.Connection) -> int:
             conversation = limits.conversation_row(db, limit.scope) if limit.scope else None
-            found = limits.candidates(db, conversation, now, now - TURN_SECONDS, newest.scratch_id, BATCH)
+            times = now, now - TURN_SECONDS, now - GAP_SECONDS
+            found = limits.candidates(db, conversation, *times, newest.scratch_id, BATCH)
             chosen, size = list[int](), 0
             for one in found:
                 if len(chosen) >= too_many and size >= too_much:

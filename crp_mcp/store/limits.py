@@ -36,7 +36,10 @@ _NEWEST_TURN = "coalesce((SELECT max(number) FROM turn t WHERE t.conversation_id
 _CANDIDATES = f"""
     SELECT e.seq, e.stored_bytes FROM entry e
     WHERE e.persistence = 'EPHEMERAL'
-      AND (e.turn_id IS NULL OR e.turn_id < {_NEWEST_TURN} OR e.created_at < :turn_over)
+      AND (e.turn_id IS NULL OR e.turn_id < {_NEWEST_TURN} OR e.created_at < :turn_over
+           OR e.last_used_at < :idle AND NOT EXISTS (
+               SELECT 1 FROM turn t
+               WHERE t.conversation_id = e.conversation_id AND t.number = e.turn_id AND t.declared))
       AND NOT EXISTS (SELECT 1 FROM reference r WHERE r.entry_seq = e.seq AND r.turn > {_NEWEST_TURN} - {RECENT_TURNS})
       AND (:conversation IS NULL OR e.conversation_id = :conversation)
       AND e.scratch_id != :spared
@@ -47,17 +50,16 @@ _CANDIDATES = f"""
 
 
 def candidates(
-    db: sqlite3.Connection, conversation: int | None, now: float, turn_over: float, spared: str, most: int
+    db: sqlite3.Connection, conversation: int | None, now: float, turn_over: float, idle: float, spared: str, most: int
 ) -> list[Evictable]:
     """Return what may be evicted, in order: past its time to live first, then longest unused; of a conversation or all.
 
     Never the pinned, what a recent turn referenced, or what the turn at hand produced. `turn_over`: entries older than
-    this belong to no turn at hand, whatever the turns say.
+    this belong to no turn at hand, whatever the turns say. `idle`: neither do those not used since, unless their turn
+    was declared: where nobody declares any, a stream of calls would else be one turn for as long as it lasts.
     """
-    rows = db.execute(
-        _CANDIDATES,
-        {"conversation": conversation, "now": now, "turn_over": turn_over, "spared": spared, "most": most},
-    ).fetchall()
+    values = {"conversation": conversation, "now": now, "turn_over": turn_over, "idle": idle, "spared": spared}
+    rows = db.execute(_CANDIDATES, values | {"most": most}).fetchall()
     return [Evictable(*row) for row in rows]
 
 

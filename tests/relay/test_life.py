@@ -356,6 +356,22 @@ def test_the_oldest_unreferenced_entries_make_room_and_say_what_they_were(tmp_pa
         assert (event["scratch_id"], event["reason"]) == (gone, "budget")
 
 
+@pytest.mark.parametrize("declared", [False, True])
+def test_an_agent_that_never_pauses_stays_within_its_budget(tmp_path: Path, declared: bool) -> None:
+    """What it made half a minute ago and has not looked at since may go; in a turn its host declared, nothing may."""
+    with bench(tmp_path, registry=REGISTRY, budget=(1 << 40, 1_000, 1 << 40, 6)) as at:
+        meta = {"dev.crp/turn": 1} if declared else None
+        made, full = [], []
+        for number in range(12):
+            made.append(at.host_call("read_rows", rows(3), {"n": number}, meta=meta))
+            at.clock.at += 10
+            at.ask("scratch_get", scratch_id=made[0], view="rows", meta=meta)
+            full.append(at.engine.buffer.is_over(at.scope))
+        gone = [name for name in made if isinstance(at.entry(name), Stub)]
+        assert (any(full), bool(gone)) == (declared, not declared)
+        assert not {made[0], *made[-3:]} & {*gone}  # used all the time, or just made
+
+
 def test_tables_made_from_an_evicted_result_go_with_it(tmp_path: Path) -> None:
     """Queries keep tables of their own; nothing of what left stays in them."""
     with bench(tmp_path, registry=REGISTRY, budget=(1 << 40, 1_000, 1 << 40, 3)) as at:
