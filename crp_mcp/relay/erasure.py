@@ -24,6 +24,7 @@ from .sealing import Sealer, item_of
 
 Question = Callable[..., list[descent.LooseText]]
 TRIES = 5
+IN_USE = "what is to be erased is in use and keeps changing; try again"
 WHOLE_FILE = 256 << 20
 """Store files up to this size are cleaned at once, also when nobody asked; larger ones by `crp-mcp sweep`."""
 
@@ -132,7 +133,7 @@ class Eraser:
                 return self._do(group, report, order)
             except (erase.PlanChanged, NotFound):
                 group = self._again(group)
-        raise Refused("what is to be erased is in use and keeps changing; try again")
+        raise Refused(IN_USE)
 
     def _again(self, group: list[Step]) -> list[Step]:
         """The group as it is now."""
@@ -225,23 +226,13 @@ class Eraser:
         for tenant, project in sorted(scopes):
             stubs = [one for one in plan.stubs if (one.scope.tenant, one.scope.project) == (tenant, project)]
             texts = [one for one in plan.texts if (one.scope.tenant, one.scope.project) == (tenant, project)]
-            self._loose_surely(Scope(tenant, project), stubs, texts, report, _Order(reason, why))
-
-    def _loose_surely(
-        self,
-        scope: Scope,
-        stubs: Sequence[Stub],
-        texts: Sequence[descent.LooseText],
-        report: Report,
-        order: _Order,
-    ) -> None:
-        """Do it, looked up anew where a context delivered one of the texts meanwhile."""
-        for _ in range(TRIES):
-            try:
-                return self._loose_in(scope, stubs, texts, report, order)
-            except erase.PlanChanged:
-                continue
-        raise Refused("what is to be erased is in use and keeps changing; try again")
+            for tried in range(1, TRIES + 1):
+                try:
+                    self._loose_in(Scope(tenant, project), stubs, texts, report, _Order(reason, why))
+                    break
+                except erase.PlanChanged:  # a context delivered one of the texts meanwhile
+                    if tried == TRIES:
+                        raise Refused(IN_USE) from None
 
     def _loose_in(
         self,

@@ -94,8 +94,10 @@ class Receipts:
             raise Rejected("its bytes do not have its digest", code="BAD_HASH")
         return found
 
-    def _check_loose(self, row: ReceiptRow, digest: str, item: str, said: str | None, seq: int) -> None:
+    def _check_loose(self, row: ReceiptRow, leaf: int, digest: str, item: str, seq: int) -> None:
         """A leaf of a turn, a fact or a file in an assembled context: kept as what was recorded, in force or not."""
+        given = dict(self.ledger.ask("SELECT leaf, item FROM said.given WHERE receipt = ?", row.digest))
+        said = given.get(leaf) if given else item  # records of older versions say nothing of it
         if item != said and (said is not None or item.startswith(("uko-fact:", "uko-turn:"))):
             self._fault(row, seq, f"a leaf of it is kept as that of {item}, but is that of {said or 'a file'}")
         if self.ledger.ask("SELECT 1 FROM said.gone WHERE digest = ?", digest):
@@ -103,12 +105,11 @@ class Receipts:
 
     def _check_leaves(self, row: ReceiptRow, found: VerifiedReceipt, own: str | None, seq: int, *, built: bool) -> None:
         """Which entry each leaf stands for, whether that was purged, and what was therefore built on what."""
-        given = dict(self.ledger.ask("SELECT leaf, item FROM said.given WHERE receipt = ?", row.digest))
         for number, ((item, _), source) in enumerate(zip(row.leaves, found.items or (), strict=True)):
             known = self.ledger.ask("SELECT id FROM said.call WHERE digest = ?", source.digest)
             name = known[0][0] if known else None
             if name is None and item is not None and number_of(item) is None:
-                self._check_loose(row, source.digest, item, given.get(number) if given else item, seq)
+                self._check_loose(row, number, source.digest, item, seq)
                 continue
             if name is None or item != (None if name == own else name):
                 self._fault(row, seq, f"a leaf of it is kept as that of {item or own}, but is that of {name}")
