@@ -10,6 +10,7 @@ from typing import Any
 
 from crp_mcp.core.model import Entry, ToolPolicy
 from crp_mcp.core.safety import parse_policy
+from crp_mcp.mcp.tools.getting import GetTool
 from crp_mcp.mcp.tools.life import LifeTools
 from crp_mcp.mcp.tools.own import OwnTools
 from crp_mcp.mcp.tools.query import QueryTool
@@ -196,10 +197,8 @@ class Engine:
         )
         return OwnTools(
             reader=self.reader,
-            policy=self.ground.policy_of,
+            get=GetTool(self.reader, self.finder, self.receipts, self.using, self.ground.policy_of, self._meta_of),
             query=QueryTool(self.querier, self.reader),
-            finder=self.finder,
-            meta=self._meta_of,
             receipts=self.receipts,
             eraser=self.eraser,
             life=LifeTools(self.using, self.facts),

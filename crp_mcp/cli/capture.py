@@ -39,8 +39,10 @@ def run(options: argparse.Namespace) -> int:
     arguments = arguments_of(options.arguments)
     stream_id = None if options.stream is None else options.stream or "stream_" + secrets.token_hex(8)
     engine = open_engine(common.settings_of(options, host=True))
+    count = 0
     try:
         for chunk in chunks(sys.stdin.buffer, stream_id is not None):
+            count += 1
             entry = record(engine, server, tool, arguments, chunk, options, stream_id)
             report = {"scratch_id": entry.scratch_id, "stream_id": entry.stream_id, "bytes": entry.payload_bytes}
             if options.json:
@@ -49,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
                 common.print_text(" · ".join(f"{key} {value}" for key, value in report.items() if value is not None))
     finally:
         engine.close()
+    if not count:
+        raise BadRequest("nothing was captured: standard input has no line that is not blank")
     return 0
 
 
@@ -71,7 +75,7 @@ def chunks(source: BinaryIO, by_line: bool) -> Iterator[bytes]:
     lines: Iterable[bytes] = iter(lambda: source.readline(MAX_CHUNK), b"")
     for line in lines:
         text = line.removesuffix(b"\n").removesuffix(b"\r")
-        if text:
+        if text.strip():
             yield text
 
 

@@ -6,7 +6,9 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from crp_mcp.core.ages import iso_time, rows_text
 from crp_mcp.core.folding import fold
+from crp_mcp.core.freshness import call_text
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import BadRequest, NotFound
 from crp_mcp.store import Filters, Store, Stub
@@ -92,7 +94,7 @@ class Resolver:
             except NotFound:
                 continue
             if isinstance(found, Stub):
-                names.gone[fold(name)] = f"{found.scratch_id} is gone ({found.why})"
+                names.gone[fold(name)] = gone_text(found)
                 self.forget(scope, [found.scratch_id])
                 continue
             return self._allowed(scope, found)
@@ -146,6 +148,16 @@ class Resolver:
         if self.check is not None:
             self.check(scope, entry)
         return entry
+
+
+def gone_text(stub: Stub) -> str:
+    """What to say of an entry that is gone."""
+    was = f"{rows_text(stub.rows)} of {stub.tool_name}" if stub.rows is not None else f"a result of {stub.tool_name}"
+    call = call_text(stub.tool_name, stub.tool_call_args or {})
+    again = "" if stub.why == "purged" else f"; call {call} again for current data"
+    return (
+        f"{stub.scratch_id} was {was}, captured {iso_time(stub.created_at)}, {stub.why} {iso_time(stub.gone_at)}{again}"
+    )
 
 
 def _spelled(name: str) -> str:

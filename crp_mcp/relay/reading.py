@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crp_mcp.core.ages import age_text, iso_time, rows_text
+from crp_mcp.core.ages import age_text
 from crp_mcp.core.folding import unique_names
-from crp_mcp.core.freshness import call_text, is_current, warning
+from crp_mcp.core.freshness import is_current, warning
 from crp_mcp.core.model import Entry, Kind, Scope
 from crp_mcp.core.shape import rows_at, shape_from_json
 from crp_mcp.core.shape.cells import to_value
 from crp_mcp.core.shape.model import Shape
 from crp_mcp.core.summary import render_summary
 from crp_mcp.errors import BadRequest, NotFound
+from crp_mcp.query.names import gone_text
 from crp_mcp.store import Filters, Head, Sealed, Store, Stub
 
 from .labels import Guard
@@ -200,16 +201,6 @@ class Reader:
         instead = entry.superseded_by
         hint = f"{instead} has newer data" if instead else f"call {entry.tool_name} again for current data"
         return f"{warning(entry, now)}; {hint}"
-
-
-def gone_text(stub: Stub) -> str:
-    """What to say of an entry that is gone."""
-    was = f"{rows_text(stub.rows)} of {stub.tool_name}" if stub.rows is not None else f"a result of {stub.tool_name}"
-    call = call_text(stub.tool_name, stub.tool_call_args or {})
-    again = "" if stub.why == "purged" else f"; call {call} again for current data"
-    return (
-        f"{stub.scratch_id} was {was}, captured {iso_time(stub.created_at)}, {stub.why} {iso_time(stub.gone_at)}{again}"
-    )
 
 
 def pick_columns(names: Sequence[str], wanted: Sequence[str] | None, scratch_id: str) -> list[int]:

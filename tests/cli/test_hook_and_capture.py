@@ -80,3 +80,10 @@ def test_a_stale_reading_is_left_out_on_the_command_line_too(tmp_path: Path) -> 
     assert shown["text"] == ""
     raw = json.loads(crp(tmp_path, "scratch", "get", made, "--view", "raw", "--json").stdout)
     assert "71.5" in raw["text"]
+
+
+def test_a_stream_of_blank_lines_says_that_nothing_was_captured(tmp_path: Path) -> None:
+    """Silence would look like success."""
+    done = crp(tmp_path, "capture", "--tool", "tail:log", "--stream", "job 7", given=b"\n  \n\r\n")
+    assert done.returncode != 0
+    assert b"nothing was captured: standard input has no line that is not blank" in done.stderr

@@ -22,7 +22,7 @@ def test_rows_come_in_pages_that_join_to_all_of_them(at: Bench) -> None:
     while offset is not None:
         answer = at.tool("scratch_get", scratch_id=made, view="rows", offset=offset, max_tokens=500)
         line, data = texts(answer)
-        assert at.engine.counter().count(data) <= 500
+        assert at.engine.counter().count(line) + at.engine.counter().count(data) <= 500
         assert made in line
         page = list(csv.DictReader(io.StringIO(data)))
         assert page
@@ -182,5 +182,41 @@ def test_a_limit_counts_items_of_a_list_at_a_path(at: Bench) -> None:
 def test_arguments_that_say_nothing_are_errors(at: Bench, tool: str, arguments: dict[str, object], said: str) -> None:
     """Not taken for arguments that were not given."""
     answer = at.tool(tool, **arguments)
+    assert answer["isError"]
+    assert said in texts(answer)[0]
+
+
+def test_what_is_gone_says_what_it_was_and_how_to_get_it_again(at: Bench) -> None:
+    """To a query as to scratch_get."""
+    made = at.capture(text_result(json.dumps(ROWS)), arguments={"query": "q"}).entry.scratch_id
+    at.tool("scratch_forget", scratch_id=made)
+    said = texts(at.tool("scratch_get", scratch_id=made))[0]
+    assert f"{made} was 1,000 rows of read_query" in said
+    assert texts(at.tool("scratch_query", sql=f"SELECT * FROM {made}"))[0] == said
+
+
+def test_only_what_is_named_is_forgotten(at: Bench) -> None:
+    """A phrase is answered with the id it may mean, and nothing is erased."""
+    made = at.capture(text_result(json.dumps(ROWS))).entry.scratch_id
+    refused = at.tool("scratch_forget", scratch_id="latest")
+    assert refused["isError"]
+    assert texts(refused) == [f"scratch_forget takes a scratch_id or pinned name; 'latest' may mean {made}"]
+    assert not at.tool("scratch_get", scratch_id=made)["isError"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"as_of": "yesterday"}, "as_of: 'yesterday' is no time; give ISO 8601, as 1970-01-01T00:00:00Z"),
+        ({"as_of": 1e300}, "as_of: '1e+300' is no time"),
+        ({"temporal": "SOON"}, "`temporal` must be one of CURRENT, RECENT, HISTORICAL, ALL"),
+        ({"max_tokens": "many"}, "`max_tokens` must be a whole number"),
+        ({"query": 5}, "`query` must be a string"),
+        ({"depth": -1}, "`depth` is refused: a depth is 0 or more"),
+    ],
+)
+def test_faults_of_a_request_are_said_in_our_words(at: Bench, arguments: dict[str, object], said: str) -> None:
+    """What is wrong, where, and what is allowed."""
+    answer = at.tool("request_context", **{"query": "x", **arguments})
     assert answer["isError"]
     assert said in texts(answer)[0]

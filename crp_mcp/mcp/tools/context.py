@@ -46,6 +46,8 @@ class ContextTools:
     def request_context(self, given: Arguments, ask: Ask) -> dict[str, Any]:
         """Assembled context: our line, the text, and in `structuredContent` the rest of it without content."""
         values = {name: value for name in FIELDS if (value := given.value(name)) is not None}
+        if (at := moment(given, "as_of")) is not None:
+            values["as_of"] = datetime.fromtimestamp(at, UTC)
         if_hash, cursor = given.text("if_hash"), given.text("cursor", limit=100)
         given.done()
         request = parse_request(values)
@@ -135,7 +137,18 @@ def parse_request(values: dict[str, Any]) -> ContextRequest:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "arguments"
-        raise BadRequest(f"request_context: `{where}`: {first['msg']}") from None
+        raise BadRequest(f"request_context: `{where}` {_fault(first)}") from None
+
+
+_KINDS = {"int": "a whole number", "float": "a number", "string": "a string", "bool": "true or false", "list": "a list"}
+
+
+def _fault(error: Mapping[str, Any]) -> str:
+    """What is wrong with a field, in the words of our other tools."""
+    if error["type"] == "enum":
+        return f"must be one of {error['ctx']['expected']}".replace("'", "").replace(" or ", ", ")
+    kind = _KINDS.get(error["type"].partition("_")[0])
+    return f"must be {kind}" if kind else f"is refused: {error['msg'].removeprefix('Value error, ')}"
 
 
 def context_answer(made: Answer, count: CountTokens, if_hash: str | None = None) -> dict[str, Any]:
@@ -178,10 +191,12 @@ def _of_little(reply: Reply) -> str:
 def moment(given: Arguments, name: str) -> float | None:
     """A time as ISO 8601 or epoch seconds. Raises BadRequest."""
     value = given.value(name)
-    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        return value
+    if value is None:
+        return None
     try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC).timestamp()
         at = datetime.fromisoformat(str(value))
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         raise BadRequest(f"{name}: {str(value)[:40]!r} is no time; give ISO 8601, as {iso_time(0)}") from None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -22,8 +22,8 @@ VIEWS = ("summary", "rows", "raw", "provenance", "receipt")
 SCRATCH_GET: dict[str, Any] = {
     "name": "scratch_get",
     "description": (
-        "Read a stored result by scratch_id, pinned name or phrase (the second table). offset: the next_offset of the "
-        "last page. path: one value ($.items[0].body). grep: lines by regex. block: one part. "
+        "Read a stored result by scratch_id, pinned name or phrase (the second table). offset: next_offset of the last "
+        "page. path: one value ($.items[0].body). grep: lines by regex. block: one part. "
         'Example: {"scratch_id": "scratch_sql_001", "view": "rows", "offset": 100}'
     ),
     "inputSchema": {
@@ -47,9 +47,7 @@ SCRATCH_GET: dict[str, Any] = {
 
 SCRATCH_LIST: dict[str, Any] = {
     "name": "scratch_list",
-    "description": (
-        'List the stored results of this conversation, newest first, to find one again. Example: {"tool": "read_query"}'
-    ),
+    "description": ('List the stored results of this conversation, newest first. Example: {"tool": "read_query"}'),
     "inputSchema": {
         "type": "object",
         "properties": {
@@ -68,7 +66,7 @@ SCRATCH_LIST: dict[str, Any] = {
 SCRATCH_PIN: dict[str, Any] = {
     "name": "scratch_pin",
     "description": (
-        "Keep a stored result, under a name usable for its id; unpin lets it go; promote makes a durable fact. "
+        "Keep a stored result, under a name usable as its id; unpin releases it; promote makes a lasting fact. "
         'Example: {"scratch_id": "scratch_sql_001", "name": "q3 revenue"}'
     ),
     "inputSchema": {
@@ -109,7 +107,7 @@ SCRATCH_QUERY: dict[str, Any] = {
 SCRATCH_FORGET: dict[str, Any] = {
     "name": "scratch_forget",
     "description": (
-        "Erase one unpinned stored result for good, with everything made from it. Only when the user asks for it. "
+        "Erase one unpinned stored result for good, with everything made from it. Only if the user asks. "
         'Example: {"scratch_id": "scratch_sql_001"}'
     ),
     "inputSchema": {"type": "object", "properties": {"scratch_id": _ID}, "required": ["scratch_id"]},
@@ -125,7 +123,7 @@ SCRATCH_FORGET: dict[str, Any] = {
 RECORD_TURN: dict[str, Any] = {
     "name": "record_turn",
     "description": (
-        'Record a message or a decision of this conversation. A user\'s "save that calculation" pins what it means. '
+        'Record a message or decision. A user\'s "save that calculation" pins what it means. '
         'Example: {"role": "user", "text": "keep those results"}'
     ),
     "inputSchema": {
@@ -183,7 +181,7 @@ GET_CONTEXT_BUDGET: dict[str, Any] = {
 VERIFY_CLAIMS: dict[str, Any] = {
     "name": "verify_claims",
     "description": (
-        "Check a draft answer against the full stored results; wrong figures come back with the right ones. "
+        "Check a draft answer against the stored results; wrong figures come back with the right ones. "
         'Example: {"text": "All 254 are open [scratch_sql_001]."}'
     ),
     "inputSchema": {
