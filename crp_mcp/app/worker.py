@@ -21,7 +21,7 @@ from crp_mcp.errors import CrpError, StoreGone
 from crp_mcp.log import log
 from crp_mcp.relay.frames import BadFrame, encode_frame, read_frame
 
-from .memory import give_back
+from .memory import give_back, keep_little
 from .settings import Settings
 
 LARGE = 2 << 20
@@ -170,6 +170,7 @@ def main() -> None:
     """Entry point: settings are the first argument, as JSON."""
     settings = Settings.from_text(sys.argv[1])
     sys.setswitchinterval(SWITCH_SECONDS)
+    keep_little()
     source = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     target = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
