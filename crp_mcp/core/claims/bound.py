@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
 from .bind import labels
 from .document import Column, twins
+from .lexicon import ROW_NOUNS
 from .link import ColumnRef
 from .parse import Chunk, Parse, attribute_columns
 from .rows import foreign, number_rows, number_sql, quote
@@ -36,6 +41,8 @@ def ordinal_rows(parse: Parse) -> list[Mention]:
             continue
         if following.columns and any(c.column.is_measure for c in following.columns):
             continue
+        if following.words[-1].stem not in ROW_NOUNS and not all(map(_in_order, columns)):
+            continue  # the last in time is meant, which need not be the last that is listed
         if _ranked(parse, chunk, out):
             continue
         row = place - 1 if place > 0 else parse.table.rows - 1
@@ -50,6 +57,13 @@ def ordinal_rows(parse: Parse) -> list[Mention]:
                 )
             )
     return out
+
+
+def _in_order(column: Column) -> bool:
+    """Whether rows stand in the order of time, where a column has times at all."""
+    moments: Sequence[Any] = [] if not column.is_date else column.values() or column.time_order or ()
+    known = [m for m in moments if m is not None]
+    return all(a <= b for a, b in pairwise(known)) and bool(known or not column.is_date)
 
 
 _RANKS = frozenset(stem(w) for w in ("rank", "ranking", "place", "position", "pos", "finish", "standing"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .lexicon import REPORT, ROW_NOUNS
 from .numbers import Quantity, agrees
 from .parse import Chunk
-from .scene import Scene, Selection
+from .scene import Mention, Scene, Selection
 from .units import SCALED
 from .words import STOP, word_list
 
@@ -28,6 +28,8 @@ def noun_of(scene: Scene, number: Chunk) -> tuple[Chunk | None, float]:
             if not is_measured(chunk) or is_row_noun(scene, chunk) or _numbered(chunk):
                 return chunk, 0.0
             return chunk, 0.4 if max(r.quality for r in chunk.columns) >= 0.9 else 0.7
+        if chunk.low in ("per", "each"):
+            return None, 1.0
         if chunk.low in (",", ":", ";", "("):
             return None, 0.1 if chunk.at > number.at + 1 else 0.6
         if chunk.qty or (chunk.is_exact and chunk.text[:1].isupper()):
@@ -128,3 +130,44 @@ def picks_one(scene: Scene, chunk: Chunk) -> bool:
         and following == "of"
         and not scene.parse.ops("only")
     )
+
+
+_EXAMPLE = frozenset(
+    (
+        "including",
+        "among",
+        "include",
+        "includes",
+        "like",
+        ":",
+        "such",
+        "example",
+        "about",
+        "try",
+        "-",
+        "–",
+        ",",
+        ".",
+        ";",
+        "called",
+        "named",
+    )
+)
+
+
+def gives_examples(scene: Scene, chunk: Chunk) -> bool:
+    """Whether names follow that are examples; `include breakfast` has a column's name after it."""
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    verb = chunk.low in ("include", "includes")
+    return chunk.low in _EXAMPLE and not (verb and following is not None and following.columns and not following.values)
+
+
+def among_given(scene: Scene, mention: Mention) -> bool:
+    """Whether a name stands right after a word that gives examples of what is counted (`including X`)."""
+    return any(c.low in _EXAMPLE for c in scene.chunks[max(0, mention.first - 3) : mention.first])
+
+
+def names_something(scene: Scene, at: int) -> bool:
+    """Whether a word stands there that what is counted may be called, however general it is (`6 people`)."""
+    chunk = scene.chunks[at] if at < len(scene.chunks) else None
+    return chunk is not None and chunk.is_plain and chunk.words[0].is_word and chunk.low not in STOP

@@ -11,7 +11,7 @@ from .lexicon import ATTRIBUTES
 from .link import ColumnRef
 from .model import Distortion
 from .numbers import Number, Quantity, agrees
-from .parse import Chunk, attribute_columns
+from .parse import Chunk, attribute_columns, names_column
 from .reading import Reading
 from .rows import bears_out, foreign, quote
 from .scene import Scene, Selection
@@ -87,6 +87,7 @@ def aggregates(scene: Scene, op: Chunk) -> Iterator[Reading]:
     if op.columns:
         near = [(op, r, 0.2) for r in op.columns] + near
     near = [n for n in near if not (n[1].column.is_number and not n[1].column.is_measure)]
+    near = [n for n in near if n[0].op not in ("max", "min", "more", "less") or names_column(n[0])]
     for chunk, ref, cost in near[:5] or _amounts(scene, op):
         if ref.column.values() is None:
             continue

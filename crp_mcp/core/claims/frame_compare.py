@@ -82,6 +82,9 @@ def _targets(scene: Scene, op: Chunk) -> list[tuple[ColumnRef, frozenset[int], f
             out.append((ref, same | {chunk.at}, cost))
     implied = attribute_columns(scene.table, op.words[-1].stem) if not op.columns else list(op.columns)
     out += [(r, frozenset((op.at,)), 0.1) for r in implied if ordered(r.column)]
+    measures = [c for c in scene.table.columns if c.is_measure]
+    if op.low in ("more", "less") and not out and not implied and len(measures) == 1 and scene.parse.ops("than"):
+        out.append((ColumnRef(measures[0], 0.6), frozenset((op.at,)), 0.25))
     if op.op in ("before", "after") and not out:
         out += [(ColumnRef(c, 0.6), frozenset((op.at,)), 0.2) for c in scene.table.columns if c.is_date]
     return sorted(out, key=lambda o: o[2])[:4]
@@ -134,6 +137,8 @@ def _by_rows(scene: Scene, op: Chunk, left: Mention, right: Mention, filters: tu
     counts = op.low in _OF_NUMBER or (
         op.low in ("higher", "lower", "greater", "larger", "smaller") and after == "number"
     )
+    if after == "than" and op.op in ("more", "less"):
+        return  # of what the verb says, not of how many rows there are
     if op.op not in ("more", "less", "same", "twice") or (op.op in ("more", "less") and not counts):
         return
     numeric = [c for c in scene.columns if 0 < c.at - op.at <= 2 and any(r.column.is_measure for r in c.columns)]

@@ -8,12 +8,15 @@ from dataclasses import replace
 from .bind import ways
 from .counted import (
     after_verb,
+    among_given,
     counted_by_all,
     counts_subject,
+    gives_examples,
     is_measured,
     is_of_a_unit,
     is_own_name,
     is_row_noun,
+    names_something,
     noun_of,
     picks_one,
     whole_fits,
@@ -45,27 +48,6 @@ _BLOCK = frozenset(
         "half",
         "fewof",
         "not",
-    )
-)
-_EXAMPLE = frozenset(
-    (
-        "including",
-        "among",
-        "include",
-        "includes",
-        "like",
-        ":",
-        "such",
-        "example",
-        "about",
-        "try",
-        "-",
-        "–",
-        ",",
-        ".",
-        ";",
-        "called",
-        "named",
     )
 )
 
@@ -136,7 +118,8 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
                     holds = False if wrong and reading.holds else reading.holds
-                    yield replace(reading, holds=holds, firm=reading.firm and not loose)
+                    bare = noun is None and bool(selection.conds) and not names_something(scene, number.at + 1)
+                    yield replace(reading, holds=holds, firm=reading.firm and not loose and not bare)
 
 
 def _all_among(mention: Mention, rows: frozenset[int]) -> bool:
@@ -205,7 +188,7 @@ def _filters(
     if noun is not None and noun.values and (own := [m for m in mentions if _is_common(scene, m, noun)]):
         rest = tuple(m for m in mentions if m not in own)
         yield rest, frozenset((noun.at,)), 0.05, others, ()
-    start = next((c.at for c in scene.chunks[number.at + 1 :] if c.low in _EXAMPLE), None)
+    start = next((c.at for c in scene.chunks[number.at + 1 :] if gives_examples(scene, c)), None)
     if start is None:
         return
     kept, told = tuple(m for m in mentions if m.first < start), [m for m in mentions if m.first >= start]
@@ -213,13 +196,8 @@ def _filters(
     if told and _exists(scene, told, stated):
         beside = {c.at for c in scene.columns if c.at > start}
         spent = frozenset(beside | {n.at for n in stated}).union(*(m.chunks for m in told))
-        named = [m for m in told if m.listed > 1 or _among_given(scene, m)]
+        named = [m for m in told if m.listed > 1 or among_given(scene, m)]
         yield kept, spent, 0.02, [n for n in others if n.at < start], named
-
-
-def _among_given(scene: Scene, mention: Mention) -> bool:
-    """Whether a name stands right after a word that gives examples of what is counted (`including X`)."""
-    return any(c.low in _EXAMPLE for c in scene.chunks[max(0, mention.first - 3) : mention.first])
 
 
 def _is_common(scene: Scene, mention: Mention, noun: Chunk) -> bool:

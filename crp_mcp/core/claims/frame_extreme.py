@@ -138,7 +138,11 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
                 continue
-            if holds and filters and _is_one_name(scene, (*subject, *filters)):
+            if (
+                holds
+                and filters
+                and (_is_one_name(scene, (*subject, *filters)) or _trails(scene, op, subject, filters))
+            ):
                 overall, best_of_all = extreme_rows(column, scene.body, way)
                 whole = (
                     best_of_all is not None and _holder_check(scene, scene.mentions, overall, column, best_of_all)[0]
@@ -165,6 +169,17 @@ def _beside_them(subject: Sequence[Mention], among: Selection) -> bool:
     return any(o.column is c.column and not o.rows & c.rows for m in subject for o in m.options for c in among.conds)
 
 
+def _says_when(op: Chunk, mention: Mention) -> bool:
+    """Whether a date after `peaked` is when that was, and limits nothing."""
+    return op.low.startswith("peak") and mention.first > op.at and any(o.column.is_date for o in mention.options)
+
+
+def _trails(scene: Scene, op: Chunk, subject: Sequence[Mention], filters: Sequence[Mention]) -> bool:
+    """Whether a name follows the one that `the largest X is` gives: it may be said of that one (`A, for B`)."""
+    verb = next((c.at for c in scene.chunks[op.at + 1 :] if c.low in ("is", "was", "are", "were")), None)
+    return verb is not None and all(verb < s.first < f.first for s in subject for f in filters)
+
+
 def _is_one_name(scene: Scene, mentions: Sequence[Mention]) -> bool:
     """Whether two names stand as one (`March in the North`): both together, or one within the other."""
     first, last = min(mentions, key=lambda m: m.first), max(mentions, key=lambda m: m.first)
@@ -181,7 +196,7 @@ def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple
         told = _predicate(scene, op)
         for i, subject in enumerate(mentions):
             filters = mentions[:i] + mentions[i + 1 :]
-            if not any(m in told for m in filters):
+            if not any(m in told or _says_when(op, m) for m in filters):
                 yield (subject,), filters, 0.05 * (i > 0)
 
 

@@ -229,6 +229,8 @@ def _share(scene: Scene) -> Iterator[Reading]:
             for selection in scene.combine(said):
                 if not selection.conds or not domain.rows or set(selection.columns) & set(domain.columns):
                     continue
+                if any(c.column is scene.table.key_column and len(c.rows) == 1 for c in selection.conds):
+                    continue  # the name of one row is not what most of them are
                 share = len(domain.rows & selection.rows) / len(domain.rows)
                 sql = f"SELECT AVG({' AND '.join(c.sql for c in selection.conds)}) FROM {{table}}{domain.where}"
                 used = domain.used | selection.used | nouns

@@ -13,6 +13,7 @@ from .words import fold, stem
 _TRUE = frozenset(("true", "yes", "y"))
 _FALSE = frozenset(("false", "no", "n"))
 _WITHOUT = ("un", "in", "im", "ir", "il", "non", "dis")
+_STATES = _TRUE | _FALSE | {"on", "off", "enabled", "disabled"}
 _OPPOSITE = {"disabled": "enabled", "offline": "online", "off": "on"}
 """Words that say of a thing the opposite of what a column says, beside those with a prefix (`unpaid`)."""
 SWITCHES = frozenset(("mode", "flag", "setting", "option", "feature", "switch"))
@@ -34,7 +35,8 @@ def _marked(parse: Parse, chunk: Chunk) -> Mention | None:
     column = next((r.column for r in chunk.columns if r.quality >= 0.75 and is_mark(r.column)), None)
     if following in SWITCHES and chunk.at + 2 < len(parse.chunks):
         following = parse.chunks[chunk.at + 2].low
-    if column is None or chunk.values or following in ("is", "was", ":", "=", "of", "column", "flag", "value"):
+    stated = following in (":", "=") and chunk.at + 2 < len(parse.chunks) and parse.chunks[chunk.at + 2].low in _STATES
+    if column is None or chunk.values or stated or following in ("is", "was", "of", "column", "flag", "value"):
         return None
     nots = _not_before(parse, chunk)
     return _mention(column, chunk, nots, positive=not nots)

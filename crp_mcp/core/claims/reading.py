@@ -41,6 +41,8 @@ _OP_COST = {
 _TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])
 _DETERMINERS = frozenset(word_list("""the a an his her their its this that these those our your my each every all"""))
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
+NAMED = 0.9
+"""What a column costs that is named in full and that nothing is made of."""
 _WEIGHTY = frozenset(("max", "min", "more", "less"))
 """Operations that are never just the column that their word suggests (`earliest` is no name of a date)."""
 _INSIDE = frozenset(("-", "'", "s", ".", "of", "the", "&", "/", "'s"))
@@ -65,7 +67,7 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             per = chunk.at > 0 and scene.chunks[chunk.at - 1].low == "per"
             own = any(c.column is scene.table.key_column for c in chunk.columns)
             aside = scene.table.kind == "record" and not any(c.column.is_measure for c in chunk.columns)
-            full = 0.3 if aside and not _beside_unknown(scene, chunk.at, spent) else 0.8
+            full = 0.3 if aside and not _beside_unknown(scene, chunk.at, spent) else NAMED
             cost += 0.0 if known or per else 0.15 if own or max(c.quality for c in chunk.columns) < 0.8 else full
         elif chunk.op:
             cost += _op_cost(scene, chunk)

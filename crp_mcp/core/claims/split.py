@@ -200,7 +200,7 @@ _CLAUSE = re.compile(
     r"where|with)\s+(?:also\s+)?|\s+and\s+(?=(?:the|there|it|its|is|are|was|were|has|had|"
     r"have|none|no|only|all|then|his|her|their|\d|a |an )\b)|,\s+(?=(?:in|at|with|for|from|"
     r"starting|located|costs?|would|do|does)\b)|\s+and\s+(?=['\"‘“])|(?<!\d)\s+-\s+(?!\d)|"
-    r",\s+)",
+    r",\s+(?!(?:\w+ed|seen|found|held|set|built|sold|made|taken) (?:on|in|at|by|from|for|to|with)\b))",
     re.IGNORECASE,
 )
 
