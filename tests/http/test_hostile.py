@@ -217,3 +217,22 @@ def test_a_dead_server_fails_its_own_calls_only(tmp_path: Path) -> None:
         assert session.call("one_crash")["result"]["isError"]
         assert session.text("two_echo", {"text": "t"}) == "t"
         assert session.text("one_echo", {"text": "o"}) == "o"
+
+
+@pytest.mark.parametrize("name", ["Origin", "Authorization", "Content-Type", "Mcp-Session-Id", "Last-Event-Id"])
+def test_a_header_that_decides_stands_there_once(strict: Front, name: str) -> None:
+    """Who reads the first and who reads the last must not disagree on who asks, from where, or for which session."""
+    headers = [*headers_of({}).items(), (name, "http://localhost"), (name, "http://evil.example")]
+    answer = strict.client.post("/mcp", content=b"{}", headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+    assert name.lower() in answer.json()["error"]["message"]
+
+
+def test_a_body_has_one_length(strict: Front) -> None:
+    """A request that two readers end at different places is refused, and what follows it is not read."""
+    with connect(strict) as one:
+        head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        one.sendall(head.encode() + b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = b"".join(iter(lambda: one.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1

@@ -19,7 +19,7 @@ from .headers import VERSION
 from .metrics import CONTENT_TYPE
 from .modern import LISTEN, Modern
 from .reading import frame_of, is_for_modern
-from .request import Refusal, Request, is_json
+from .request import Refusal, Request, check_headers, is_json
 from .stream import Gone
 
 if TYPE_CHECKING:
@@ -146,12 +146,9 @@ class App:
     # -- one request ---------------------------------------------------------------------------------------------
 
     async def _serve(self, request: Request) -> None:
-        size = sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
-        if size > self._site.limits.header_bytes:
-            text = f"The headers are longer than the {self._site.limits.header_bytes} bytes that are taken here."
-            raise Refusal(431, text, headers={"connection": "close"})
+        check_headers(request, self._site.limits.header_bytes)
         host = request.headers.get("host")
-        if not self._names.host(host) or len(request.all("host")) > 1:
+        if not self._names.host(host):
             raise Refusal(421, "This host name is not served here; see `crp.http.hosts` in the configuration.")
         origin = request.headers.get("origin")
         if not self._names.origin(origin, host):

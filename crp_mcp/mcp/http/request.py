@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 JSON = "application/json"
 EVENTS = "text/event-stream"
 Headers = Sequence[tuple[str, str]]
+CLOSE = {"connection": "close"}
+SINGLE = ("host", "origin", "authorization", "content-type", "content-encoding", "mcp-session-id", "last-event-id")
+"""Headers that decide something: a request that says two things is taken for neither."""
 
 
 class Refusal(Exception):
@@ -91,11 +94,11 @@ class Request:
                     if not message.get("more_body"):
                         return b"".join(parts)
         except TimeoutError:
-            raise Refusal(408, "The body did not arrive in time.", headers={"connection": "close"}) from None
+            raise Refusal(408, "The body did not arrive in time.", headers=CLOSE) from None
 
     def _too_long(self, limit: int) -> Refusal:
         text = f"The body is longer than the {limit} bytes that are taken here."
-        return Refusal(413, text, headers={"connection": "close"})
+        return Refusal(413, text, headers=CLOSE)
 
     async def gone(self) -> None:
         """Returns when the client has left."""
@@ -129,6 +132,18 @@ class Request:
 
     async def refuse(self, refusal: Refusal) -> None:
         await self.answer(refusal.status, refusal.body, headers=list(refusal.headers.items()))
+
+
+def check_headers(request: Request, most: int) -> None:
+    """Raises Refusal for headers that are too long, or that others on the way may read in another way than we do."""
+    if sum(len(name) + len(value) + 4 for name, value in request.raw_headers) > most:
+        raise Refusal(431, f"The headers are longer than the {most} bytes that are taken here.", headers=CLOSE)
+    names = [name for name, _ in request.raw_headers]
+    for name in SINGLE:
+        if names.count(name) > 1:
+            raise Refusal(400, f"The header {name} stands there more than once.", headers=CLOSE)
+    if "transfer-encoding" in names and "content-length" in names:
+        raise Refusal(400, "Transfer-Encoding and Content-Length exclude each other.", headers=CLOSE)
 
 
 def accepts(request: Request) -> tuple[bool, bool]:
