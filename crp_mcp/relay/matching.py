@@ -26,7 +26,7 @@ class Matcher:
     """Whether a text occurs. Raises BadRequest for one that is empty."""
 
     def __init__(self, text: str) -> None:
-        words = unicodedata.normalize("NFC", text).split()
+        words = fold(text).split()
         if not words:
             raise BadRequest("matching: give the text to look for")
         pattern = _BETWEEN.join(map(re.escape, words))
@@ -39,12 +39,12 @@ class Matcher:
     def in_text(self, text: str) -> bool:
         """Whether it occurs in a text, or in what its escapes stand for."""
         for _ in range(_ROUNDS):
-            if self._pattern.search(text if text.isascii() else unicodedata.normalize("NFC", text)):
+            if self._pattern.search(fold(text)):
                 return True
             if "\\" not in text:
                 return False
             text = unescape(text)
-        return self._pattern.search(text) is not None
+        return self._pattern.search(fold(text)) is not None
 
     def in_pieces(self, pieces: Iterable[bytes]) -> bool:
         """The same over UTF-8 bytes in pieces, without holding them all."""
@@ -69,7 +69,14 @@ class Matcher:
     def may_be_a_cell(self, names: Iterable[str]) -> bool:
         """Whether its first word ends a column's name: then a table's text need not contain it as it stands."""
         first = self._first
-        return first is not None and any(name.casefold().split()[-1:] == [first] for name in names)
+        return first is not None and any(fold(name).casefold().split()[-1:] == [first] for name in names)
+
+
+def fold(text: str) -> str:
+    """A text in one spelling of its letters: composed, `ß` as `ss`. What is ASCII stays: the pattern ignores case."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def unescape(text: str) -> str:

@@ -206,6 +206,9 @@ def test_content_is_found_in_escapes_and_packed_chunks(at: Bench) -> None:
     }
     found = {s.entry.scratch_id for s in at.engine.eraser.plan(Selection(matching='zo\u00eb "z" quux')).steps}
     assert found == ids
+    street = at.capture(text_result("she lives at Gru\u0308ne Stra\u00dfe 5")).entry.scratch_id
+    (step,) = at.engine.eraser.plan(Selection(matching="GR\u00dcNE STRASSE 5")).steps
+    assert step.entry.scratch_id == street
     csv = at.capture(text_result("customer,amount\n4711,9\n4712,8\n47110,7\n")).entry.scratch_id
     plan = at.engine.eraser.plan(Selection(matching="customer 4711"), rows=True)
     assert [(s.entry.scratch_id, s.removed, s.kept) for s in plan.steps] == [(csv, 1, 2)]
