@@ -138,5 +138,5 @@ def mended_id(sent: str | None, direct: Node, through: Node) -> Cleared:
 
 
 def is_refusal(message: Node) -> bool:
-    """An error that says the request itself cannot be read."""
-    return get(message, "error", "code") in ("-32700", "-32600", "-32602")
+    """An error that says the request itself cannot be read, or, once it is repaired, that there is no such method."""
+    return get(message, "error", "code") in ("-32700", "-32600", "-32602", METHOD_NOT_FOUND)

@@ -35,6 +35,14 @@ def same_id(raw: bytes) -> bytes:
     return dump(value)
 
 
+def is_safe_id(raw: bytes) -> bool:
+    """Whether every server gives an id back as it was: a text, or a whole number that a double holds."""
+    if raw[:1] == b'"':
+        return True
+    digits = raw.removeprefix(b"-")
+    return digits.isdigit() and len(digits) <= 16 and int(digits) < 2**53
+
+
 class Pending:
     """A request that the server has not answered."""
 
@@ -70,7 +78,7 @@ class Pending:
 
 
 class Requests:
-    """All of them. `keep_ids`: a request goes under the host's own id unless that is taken."""
+    """All of them. `keep_ids`: a request goes under the host's own id unless that is taken, or may come back changed."""
 
     def __init__(self, *, keep_ids: bool) -> None:
         self._keep_ids = keep_ids
@@ -84,7 +92,7 @@ class Requests:
 
     def claim(self, host_id: bytes | None) -> bytes:
         """An id for the next request; None: it is not the host's."""
-        if self._keep_ids and host_id is not None and same_id(host_id) not in self._by_id:
+        if self._keep_ids and host_id is not None and is_safe_id(host_id) and same_id(host_id) not in self._by_id:
             return host_id
         self._counter += 1
         return b'"crp-mcp-%d"' % self._counter if self._keep_ids else b"%d" % self._counter
