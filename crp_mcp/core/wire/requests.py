@@ -78,7 +78,7 @@ class Pending:
 
 
 class Requests:
-    """All of them. `keep_ids`: a request goes under the host's own id unless that is taken, or may come back changed."""
+    """All of them. `keep_ids`: a request goes under the host's own id unless that is taken or may be changed."""
 
     def __init__(self, *, keep_ids: bool) -> None:
         self._keep_ids = keep_ids
