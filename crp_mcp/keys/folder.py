@@ -107,7 +107,10 @@ def trust(folder: Path, public_key: bytes | str) -> str:
     """
     raw = public_key if isinstance(public_key, bytes) else _decode(public_key.strip())
     if raw is None or not is_usable_public_key(raw):
-        raise KeyringError("this is no usable Ed25519 public key: 32 bytes are wanted, as 64 hex digits or base64")
+        what = "32 bytes are wanted, as 64 hex digits or base64"
+        if raw is not None and len(raw) == 32:
+            what = "it is 32 bytes, but no point anybody can have a secret key for"
+        raise KeyringError(f"this is no usable Ed25519 public key: {what}")
     files.make_folder(folder)
     return files.remember_public(folder, raw, own=False)
 

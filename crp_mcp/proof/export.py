@@ -122,6 +122,9 @@ def verify_export(
     )
     sealed = walk.check_seal()
     verdict, note = _judge(chain, frame.faults, sealed)
+    named = frame.header.get("keys")
+    if keys and isinstance(named, dict) and not keys.keys() & named.keys():
+        note = "Nothing in the file is signed with a key that is believed: it is another's, or forged. " + note
     return ExportVerdict(verdict, chain, walk.good, sealed, (*chain.faults, *frame.faults), note)
 
 

@@ -155,7 +155,8 @@ def test_what_cannot_be_checked_at_all_is_no_verdict(tmp_path: Path) -> None:
 def test_keys_of_the_file_are_not_believed(tmp_path: Path) -> None:
     """A file that brings its own keys proves only that it fits together."""
     lines = sealed_chain().lines()
-    assert check(lines, keys=OTHER.public_keys()).verdict is Verdict.BROKEN
+    of_another = check(lines, keys=OTHER.public_keys())
+    assert (of_another.verdict, "it is another's" in of_another.note) == (Verdict.BROKEN, True)
     assert check(lines, keys={}).verdict is Verdict.BROKEN
     code, output = alone(lines, tmp_path, "--key", OTHER.public_key.hex())
     assert (code, output[:6]) == (1, "BROKEN")
