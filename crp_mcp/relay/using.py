@@ -35,7 +35,6 @@ AUTO_PIN = 2
 """Declared turns that must have referenced a named entry before it is pinned by itself (SPEC-029 §5.3)."""
 RECENT_TURNS = 100
 
-
 PINNED_RETENTION = 365 * DAY
 """Seconds a pinned entry is kept, unless its tool's declared retention is shorter than the usual one: that holds."""
 
@@ -107,7 +106,8 @@ class Using:
             found = resolve_phrase(reference, earlier)
         if found.id is None:
             why = found.why if earlier else nothing_stored(scope.conversation)
-            raise NotFound(f"{_quoted(reference)} refers to nothing stored: {why}; `scratch_list` shows what there is")
+            what = "means several results, ask for one" if found.several else "refers to nothing stored"
+            raise NotFound(f"{_quoted(reference)} {what}: {why}; `scratch_list` shows what there is")
         return self.reader.entry(scope, found.id), _resolved(reference, found)
 
     def candidates(self, scope: Scope) -> list[Candidate]:

@@ -228,3 +228,54 @@ def test_real_sentences_resolve() -> None:
         pytest.skip("the recorded cases are not here: set CRP_SHARED")
     found = [(label_of(case), case["expected"]) for case in cases(SHARED / "cases")]
     assert sum(label == expected for label, expected in found) >= 0.9 * len(found)
+
+
+SHOP = (
+    made("scratch_sql_001", "list_tables", [{"name": "orders"}, {"name": "refunds"}], tool_class=ToolClass.SQL),
+    made("scratch_sql_002", "query", rows(40, "order_id", "amount"), tool_class=ToolClass.SQL,
+         arguments={"sql": "SELECT * FROM orders"}),
+    made("scratch_sql_003", "query", rows(6, "country", "revenue"), tool_class=ToolClass.SQL,
+         arguments={"sql": "SELECT country, SUM(amount) AS revenue FROM orders GROUP BY country"}),
+    made("scratch_git_004", "git_show", b"commit 1a2b\nAuthor: K\n\n  fix parser\n"),
+    made("scratch_api_005", "search_flights", rows(8, "airline", "price"), arguments={"to": "OSL"}),
+    made("scratch_api_006", "search_flights", rows(5, "airline", "price"), arguments={"to": "BGO"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        ("the orders table", "scratch_sql_002"),
+        ("the list of tables", "scratch_sql_001"),
+        ("scratch sql 3", "scratch_sql_003"),
+        ("sql-002", "scratch_sql_002"),
+        ("the flights to OSL", "scratch_api_005"),
+        ("those two flights", "scratch_api_006"),
+        ("the invoices table", None),
+        ("the git status", None),
+        ("the train tickets", None),
+        ("scratch_sql_009", None),
+    ],
+)
+def test_bare_phrase_means_what_it_names_or_nothing(phrase: str, expected: str | None) -> None:
+    """What no result answers to is not taken for the nearest one, and what is named outweighs what is newer."""
+    assert resolve_phrase(phrase, SHOP).id == expected
+
+
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        ("both flight searches", ("scratch_api_005", "scratch_api_006")),
+        ("the last two searches", ("scratch_api_005", "scratch_api_006")),
+        ("the first two queries", ("scratch_sql_001", "scratch_sql_002")),
+    ],
+)
+def test_several_results_are_named_and_none_is_guessed(phrase: str, expected: tuple[str, ...]) -> None:
+    """A phrase that means several results gives each of them, and no single one."""
+    found = resolve_phrase(phrase, SHOP)
+    assert (found.id, found.several) == (None, expected)
+
+
+def test_that_is_all_points_at_nothing() -> None:
+    """An idiom with `that` refers to no result."""
+    assert resolve("Thanks, that is all for today.", SHOP).id is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from crp_mcp.core.model import Kind, ToolClass
 from crp_mcp.core.shape.model import Shape
 
-from .words import FILE_NAME, name_parts, name_words, text_words
+from .words import FILE_NAME, name_parts, name_words, stem, text_words
 
 MAX_CELLS = 200
 _FAILED = frozenset({"error", "errors", "fatal", "critical"})
@@ -39,6 +40,8 @@ class Candidate:
     """Words of sample cells, and of what was said when the result came."""
     literals: frozenset[str] = frozenset()
     """Names that may stand in a sentence as they are: the tool's, and of files among the arguments. Lower case."""
+    tables: frozenset[str] = frozenset()
+    """Stems of the tables whose rows it holds as they are: read by a query that computes nothing of them."""
     extent: int = 0
     """Rows, items, keys or lines: what "the largest" goes by."""
     is_json: bool = False
@@ -77,6 +80,7 @@ def candidate_of(
         asked_words=text_words(_texts(arguments.values())),
         value_words=text_words((*_cells(shape), said)),
         literals=frozenset({_spoken(tool), *_file_names(arguments.values())}),
+        tables=frozenset() if shape.is_error else frozenset(_tables(arguments.values())),
         extent=shape.rows_total or shape.rows or int(shape.text.get("lines") or 0),
         has_number=shape.kind is Kind.SCALAR or any(map(str.isdigit, str(shape.text.get("first_sentence", ""))[:200])),
         is_json=shape.source.startswith("json") and not any("repr" in one for one in shape.unwrapped),
@@ -93,6 +97,16 @@ def _file_names(values: Iterable[Any]) -> Iterable[str]:
         last = text.replace("\\", "/").rstrip("/").rpartition("/")[2].lower()
         if FILE_NAME.fullmatch(last):
             yield last
+
+
+_FROM = re.compile(r"\bfrom\s+[\"'`\[]?(?:\w+\.)?(\w+)", re.IGNORECASE)
+_COMPUTES = re.compile(r"\b(?:group\s+by|join|union|distinct)\b|\b(?:count|sum|avg|min|max|total)\s*\(", re.IGNORECASE)
+
+
+def _tables(values: Iterable[Any]) -> Iterable[str]:
+    for text in _texts(values):
+        if text.lstrip().lower().startswith(("select", "with")) and not _COMPUTES.search(text):
+            yield from (stem(name.lower()) for name in _FROM.findall(text))
 
 
 def _names(shape: Shape) -> Iterable[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .words import ORDINALS, stem, tokens
+from .words import ORDINALS, stem, tokens, word_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +29,31 @@ class Phrase:
     """1: the largest of its type is meant; -1: the smallest."""
     verb: str | None = None
     """What was done to get it: "the file you *read*"."""
+    several: int = 0
+    """So many whole results are meant: "both tables", "the last two searches"."""
+    near: frozenset[str] = frozenset()
+    """Stems that follow after a preposition and say which one is meant: "the flights *to Oslo*"."""
     literal: bool = False
     """`head` is the very name of a tool or file, not a word."""
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_POINTING = _set("that this those these")
-_PLURAL = _set("those these them they both all ones their")
-_OTHER = _set("other another more else different similar")
-_PRONOUNS = _set("it them they one ones its their itself")
-_BEFORE = _set("previous prior earlier preceding")
-_LATEST = _set("last latest recent newest")
-_GENERIC = _set(
+_POINTING = word_set("that this those these")
+_PLURAL = word_set("those these them they both all ones their")
+_OTHER = word_set("other another more else different similar")
+_PRONOUNS = word_set("it them they one ones its their itself")
+_BEFORE = word_set("previous prior earlier preceding")
+_LATEST = word_set("last latest recent newest")
+_GENERIC = word_set(
     "result output response answer datum data thing stuff one option variant alternative choice item suggestion "
     "recommendation info information detail entry list selection possibility finding something anything "
     "kind type sort example dataset set tool call"
 )
-_TIMES = _set(
+_TIMES = word_set(
     "day date time week weekend month year hour minute morning afternoon evening night noon today tomorrow moment way "
     "case point while same rest top bottom end start beginning trend difference reason question"
 )
 """Heads that point at a time or at nothing: never at a result."""
-_STOP = _set(
+_STOP = word_set(
     "i you we he she it they them me us is are was were be been am do does did done has have had can could will would "
     "should may might must shall to of for from in on at by with about into over under after before between during "
     "and or but so if then than because as not no yes please now too also though again ok okay thanks thank just only "
@@ -62,18 +62,29 @@ _STOP = _set(
     "told showed shown said gave given isn't don't doesn't didn't can't won't i'd i'll i'm it's that's let's "
     "earlier previously above below back out up down off per each every both all . ? ! , ; : ( )"
 )
-_MENTIONED = _set("you we i it they")
+_MENTIONED = word_set("you we i it they")
 OLDEST = 0
-_LARGEST = _set("largest biggest longest big large huge long")
-_SMALLEST = _set("smallest shortest tiny")
-_OLDEST = _set("oldest earliest")
-_PARTS = _set("row line column record cell field header")
+_LARGEST = word_set("largest biggest longest big large huge long")
+_SMALLEST = word_set("smallest shortest tiny")
+_OLDEST = word_set("oldest earliest")
+_COUNTING = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_NUMBERS = {word: number for number, word in enumerate(_COUNTING, 2)}
+_WHOLE = word_set(
+    "result output response answer list listing table query file search log call report document page dataset"
+)
+"""Nouns that call a result as a whole, so that several of them are several results."""
+_FIGURES = word_set("number value figure count total amount rate percentage")
+"""What stands in a result: of which one, the words after it say."""
+_DONE = word_set("all it fine great good ok okay right enough correct wrong perfect")
+""""That is all" points at nothing."""
+_WHICH = word_set("to for in on about of from with by at")
+_PARTS = word_set("row line column record cell field header")
 """Counted within a result: "the first row" says nothing of which table."""
-_INSIDE = _set("in of from on within inside")
-_TALK = _set("session conversation chat discussion")
-_CLOCK = _set("time day date year month late early hot cold")
+_INSIDE = word_set("in of from on within inside")
+_TALK = word_set("session conversation chat discussion")
+_CLOCK = word_set("time day date year month late early hot cold")
 """\"What time is it?\" points at nothing."""
-_FAILED = _set("failed fails fail failing crashed crashes broke breaks errored")
+_FAILED = word_set("failed fails fail failing crashed crashes broke breaks errored")
 _PAST = {"found": "find", "ran": "run", "got": "get", "wrote": "write", "made": "make", "sent": "send", "gave": "give"}
 
 
@@ -98,6 +109,11 @@ def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
     word = words[at]
     if word in ("any", "one", "all", "both", "some", "none", "each") and words[at + 1 : at + 2] == ["of"]:
         return None, at + 2
+    if word in ("that", "that's") and _DONE.intersection(words[at + 1 : at + 3]) and _is_idiom(words, at):
+        return None, at + 2
+    if word == "both" or (word == "all" and words[at + 1 : at + 2] and words[at + 1] in _NUMBERS):
+        phrase, end = _noun_phrase(words, at + 1 + (words[at + 1 : at + 2] == ["the"]), [word], 0.9)
+        return (phrase, end) if phrase is not None and phrase.several else (None, at + 1)
     if word in ("it", "that", "this") and _FAILED.intersection(words[at + 1 : at + 2]):
         return Phrase(f"{word} {words[at + 1]}", 0.5, "failing"), at + 2
     if word in _POINTING:
@@ -118,6 +134,13 @@ def _phrase_at(words: list[str], at: int) -> tuple[Phrase | None, int]:
         numeral = word == "one" and at + 1 < len(words) and words[at + 1] not in _STOP
         return (None if numeral else Phrase(word, 0.3, None, plural=word in _PLURAL)), at + 1
     return None, at + 1
+
+
+def _is_idiom(words: list[str], at: int) -> bool:
+    """Whether "that is fine" is all that is said there, and no more of it."""
+    end = at + (2 if words[at] == "that's" else 3)
+    verb = words[at] == "that's" or words[at + 1 : at + 2] in (["is"], ["was"], ["looks"], ["sounds"])
+    return verb and (end >= len(words) or not words[end][0].isalpha() or words[end] in ("for", "then", "now", "so"))
 
 
 def _after_pointer(words: list[str], at: int) -> tuple[Phrase | None, int]:
@@ -146,7 +169,17 @@ def _noun_phrase(words: list[str], at: int, before: list[str], weight: float) ->
         return None, end
     made = _counted_from_end(words, end, made)
     made, end = _with_owner(words, end, made)
-    return _with_clause(words, end, _within(words, end, made)), end
+    made = _with_clause(words, end, _within(words, end, made))
+    return replace(made, near=_said_after(words, end)), end
+
+
+def _said_after(words: list[str], end: int) -> frozenset[str]:
+    """The words after a preposition that follows, up to where something else begins."""
+    if not set(words[end : end + 1]) & _WHICH:
+        return frozenset()
+    start = end + 1 + (words[end + 1 : end + 2] in (["the"], ["a"], ["an"]))
+    stop = next((i for i in range(start, len(words)) if words[i] in _STOP), len(words))
+    return frozenset(stem(word) for word in words[start : min(stop, start + 3)] if word[0].isalpha())
 
 
 def _counted_from_end(words: list[str], end: int, phrase: Phrase) -> Phrase:
@@ -169,8 +202,11 @@ def _within(words: list[str], end: int, phrase: Phrase) -> Phrase:
 
 
 def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None:
-    ordinal, count, size, nouns, other = None, None, 0, [], False
+    ordinal, count, size, nouns, other, several = None, None, 0, [], False, 2 if said[0] == "both" else 0
     for word in core:
+        if word in _NUMBERS:
+            several = _NUMBERS[word]
+            continue
         if word in _LARGEST | _SMALLEST:
             size = 1 if word in _LARGEST else -1
         elif word in _OLDEST:
@@ -202,7 +238,11 @@ def _read_core(said: list[str], core: list[str], weight: float) -> Phrase | None
     generic = len(typed) < len(stems)
     if head in _PARTS and ordinal is not None:
         ordinal, weight = None, min(weight, 0.6)
-    return Phrase(" ".join(said), weight, head, tuple(typed[:-1]), ordinal, count, plural, generic, size)
+    if not (several and nouns and plural and stems[-1] in _WHOLE):
+        several = 0
+    return Phrase(
+        " ".join(said), weight, head, tuple(typed[:-1]), ordinal, count, plural, generic, size, several=several
+    )
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -213,7 +253,12 @@ def content_stems(text: str) -> frozenset[str]:
 
 def _with_owner(words: list[str], end: int, phrase: Phrase) -> tuple[Phrase, int]:
     """ "the output of git log": a noun that says nothing takes its type from what follows."""
-    if phrase.head is not None or words[end : end + 1] not in (["of"], ["from"], ["for"], ["by"]):
+    figure = phrase.head in _FIGURES and not phrase.modifiers
+    if (phrase.head is not None and not figure) or words[end : end + 1] not in (
+        ["of"], ["from"], ["for"], ["by"], ["in"],
+    ):  # fmt: skip
+        return phrase, end
+    if phrase.head is None and words[end] == "in":
         return phrase, end
     start = end + 1
     while start < len(words) and words[start] in ("the", "a", "an", "that", "this", "those", "these", "my"):
@@ -232,13 +277,13 @@ def _with_clause(words: list[str], end: int, phrase: Phrase) -> Phrase:
     rest = words[at : at + 2]
     if rest[:1] and rest[0] in _MENTIONED and (len(rest) < 2 or rest[1] not in ("can", "could", "will", "would")):
         done = [word for word in words[at + 1 : at + 3] if word not in ("just", "already", "have", "had")]
-        return replace(phrase, weight=max(phrase.weight, 1.0), verb=_verb(done[0]) if done else None)
+        return replace(phrase, weight=max(phrase.weight, 1.0), verb=bare_verb(done[0]) if done else None)
     if words[end : end + 1] in (["earlier"], ["before"], ["above"], ["previously"]) or rest == ["from", "before"]:
         return replace(phrase, weight=max(phrase.weight, 1.0))
     return phrase
 
 
-def _verb(word: str) -> str:
+def bare_verb(word: str) -> str:
     """The bare form of a verb in the past: `listed` → `list`, `queried` → `query`, `found` → `find`."""
     if word.endswith("ied"):
         return word[:-3] + "y"

@@ -7,14 +7,14 @@ then from values; results whose evidence is about as good as the best are alike,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crp_mcp.core.model import Kind, ToolClass
-
 from .candidate import Candidate
+from .evidence import evidence, foreign_noun, word_evidence
 from .phrases import OLDEST, Phrase, content_stems, find_phrases, phrase_of
-from .words import NEAR, stem, tokens
+from .spelled import literals_in, named_in, unknown_id
+from .words import NEAR
 
 ALIKE = 0.75
 """Share of the best evidence from which on results count as equally meant."""
@@ -36,53 +36,8 @@ class Resolution:
     why: str
     phrase: str = ""
     others: tuple[str, ...] = ()
-
-
-Is = Callable[[Candidate], float]
-
-_KINDS: dict[str, Is] = {
-    "table": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.0,
-    "row": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.6 if c.kind is Kind.LIST else 0.0,
-    "record": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.6 if c.kind is Kind.LIST else 0.0,
-    "column": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.0,
-    "spreadsheet": lambda c: 0.9 if c.kind is Kind.TABULAR else 0.0,
-    "query": lambda c: 1.0 if c.tool_class is ToolClass.SQL else 0.6 if c.kind is Kind.TABULAR else 0.0,
-    "sql": lambda c: 1.0 if c.tool_class is ToolClass.SQL else 0.0,
-    "api": lambda c: 1.0 if c.tool_class is ToolClass.API else 0.5 if _is_untold_object(c) else 0.0,
-    "object": lambda c: 0.9 if c.kind is Kind.OBJECT else 0.0,
-    "json": lambda c: 0.7 if c.is_json else 0.0,
-    "calculation": lambda c: 1.0 if c.tool_class is ToolClass.COMPUTATION else 0.6 if c.kind is Kind.SCALAR else 0.0,
-    "number": lambda c: 0.9 if c.kind is Kind.SCALAR else 0.6 if c.has_number and _computed(c) else 0.0,
-    "error": lambda c: 1.0 if c.is_error else 0.5 if c.has_errors else 0.0,
-    "log": lambda c: 0.9 if c.is_log else 0.0,
-    "line": lambda c: 0.9 if c.is_log else 0.8 if c.kind is Kind.TEXT else 0.0,
-    "text": lambda c: 0.8 if c.kind is Kind.TEXT else 0.0,
-    "file": lambda c: 0.8 if c.tool_class is ToolClass.FILE else 0.0,
-    "search": lambda c: 0.9 if c.tool_class is ToolClass.SEARCH else 0.0,
-    "metric": lambda c: 0.9 if c.tool_class is ToolClass.METRIC else 0.0,
-    "failing": lambda c: 1.0 if c.is_error or c.has_errors else 0.0,
-    "empty": lambda c: 1.0 if c.kind is Kind.EMPTY or c.rows == 0 else 0.0,
-    "image": lambda c: 0.9 if c.kind is Kind.BINARY else 0.0,
-}
-
-
-def _computed(c: Candidate) -> bool:
-    return c.tool_class is ToolClass.COMPUTATION
-
-
-def _is_untold_object(c: Candidate) -> bool:
-    """An object of a tool nobody declared a class of; what a file or a query gives is no API's response."""
-    return c.kind is Kind.OBJECT and c.tool_class is ToolClass.OTHER
-
-
-_SAME_KIND = {
-    "computation": "calculation", "figure": "number", "value": "number", "total": "number", "sum": "number",
-    "failure": "error", "exception": "error", "traceback": "error", "crash": "error", "trace": "error",
-    "stacktrace": "error",
-    "failed": "failing", "broken": "failing", "erroring": "failing", "csv": "table", "grid": "table",
-    "document": "file", "database": "query", "endpoint": "api", "reading": "metric", "status": "metric",
-    "dataframe": "table", "count": "number", "formula": "calculation", "picture": "image", "screenshot": "image",
-}  # fmt: skip
+    several: tuple[str, ...] = ()
+    """Where one phrase means several results, which: `id` is None then."""
 
 
 def resolve(sentence: str, earlier: Sequence[Candidate]) -> Resolution:
@@ -92,19 +47,25 @@ def resolve(sentence: str, earlier: Sequence[Candidate]) -> Resolution:
 
 def resolve_phrase(phrase: str, earlier: Sequence[Candidate]) -> Resolution:
     """The same for a bare reference phrase, as an argument of a tool gives it: "query result", "the second one"."""
-    return _decide(phrase, phrase_of(phrase), earlier)
+    phrases = phrase_of(phrase)
+    foreign = foreign_noun(phrases, earlier)
+    if foreign and earlier and not (named_in(phrase, earlier) or unknown_id(phrase) or literals_in(phrase, earlier)):
+        return Resolution(None, f"nothing stored answers to {foreign!r}", phrase)
+    return _decide(phrase, phrases, earlier)
 
 
 def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) -> Resolution:
     if not earlier:
         return Resolution(None, "nothing is stored yet")
-    named = _named(text, earlier)
+    named = named_in(text, earlier)
     if named is not None:
         return Resolution(named.id, "its id or name was said", named.name or named.id)
+    if unknown := unknown_id(text):
+        return Resolution(None, f"there is no {unknown}", unknown)
     cut = _cut_at_anchor(text, earlier)
     if cut is not None:
         return _decide(cut[0], phrase_of(cut[0]), cut[1])
-    phrases = [*phrases, *_literals(text, earlier)]
+    phrases = [*phrases, *literals_in(text, earlier)]
     if not phrases:
         return Resolution(None, "no phrase refers to an earlier result")
     phrases = [settled for one in phrases if (settled := _settle(one, earlier)) is not None]
@@ -116,17 +77,43 @@ def _decide(text: str, phrases: Sequence[Phrase], earlier: Sequence[Candidate]) 
     if best >= ENOUGH:
         alike = [c for c, score in zip(earlier, scores, strict=True) if score >= ALIKE * best]
         leading = max(typed, key=lambda one: one.weight * max(evidence(one, c, earlier) for c in alike))
+        if leading.several:
+            return _means_several(leading, alike)
+        alike = _asked_for(leading, alike)
         if leading.ordinal is None and not leading.size:
             alike = _several(leading, alike)
         if leading.ordinal in (None, -1):
             alike = _got_by(typed, alike)
         return _pick(leading, alike, earlier, "the most recent result of that type")
     free = [one for one in phrases if one.head is None and one.count is None]
+    if free and free[0].several and not typed:
+        counted = [c for c in earlier if c.rows == free[0].several]
+        return _pick(free[0], counted, earlier, "its rows") if counted else _means_several(free[0], list(earlier))
     strong = [one for one in typed if one.weight >= 0.9]
     if not free or (strong and max(one.weight for one in free) < 0.6):
         said = (strong or typed)[0].text
         return Resolution(None, f"no earlier result is of the type said by {said!r}", said)
     return _untyped(max(free, key=lambda one: one.weight), text, earlier)
+
+
+def _means_several(phrase: Phrase, alike: Sequence[Candidate]) -> Resolution:
+    """So many of the results that are meant, the newest of them unless the first are said."""
+    number = phrase.several
+    if len(alike) < number:
+        why = f"there are {len(alike)} such results, fewer than {phrase.text!r} says"
+        return Resolution(None, why, phrase.text, tuple(c.id for c in reversed(alike)))
+    chosen = alike[:number] if phrase.ordinal in (1, OLDEST) else alike[-number:]
+    ids = tuple(c.id for c in chosen)
+    return Resolution(None, ", ".join(ids), phrase.text, ids, ids)
+
+
+def _asked_for(phrase: Phrase, alike: list[Candidate]) -> list[Candidate]:
+    """Those that have what the phrase says after a preposition (`the flights to Oslo`), where some do."""
+    known = [(c, (c.tables, c.asked_words, c.column_words | c.value_words)) for c in alike]
+    for kind in range(3):  # what was read, what was asked, what it holds
+        if found := [c for c, words in known if phrase.near & words[kind]]:
+            return found
+    return alike
 
 
 def _cut_at_anchor(text: str, earlier: Sequence[Candidate]) -> tuple[str, Sequence[Candidate]] | None:
@@ -140,18 +127,6 @@ def _cut_at_anchor(text: str, earlier: Sequence[Candidate]) -> tuple[str, Sequen
     at = next(number for number, c in enumerate(earlier) if c.id == anchor)
     left = earlier[:at] if found["where"].lower() == "before" else earlier[:at:-1]  # the nearest stands last
     return (text[: found.start()], left) if left else None
-
-
-def _literals(text: str, earlier: Sequence[Candidate]) -> list[Phrase]:
-    """Names of tools and files as they stand in the text; not those that something is to be written to."""
-    plain = text.lower()
-    spoken = re.sub(r"[_-]", " ", plain)
-    found = []
-    for literal in sorted({one for c in earlier for one in c.literals if " " in one or "." in one}):
-        written = re.escape(literal)
-        if re.search(rf"(?<![\w.])(?<!to )(?<!as )(?<!into ){written}(?!\w)", plain if "." in literal else spoken):
-            found.append(Phrase(literal, 0.9, literal, literal=True))
-    return found
 
 
 def _got_by(typed: Sequence[Phrase], alike: list[Candidate]) -> list[Candidate]:
@@ -239,53 +214,3 @@ def _by_ordinal(phrase: Phrase, alike: Sequence[Candidate], earlier: Sequence[Ca
     if number == -2:  # "the previous one": not what lies before us just now, if there is another
         return alike[-2] if len(alike) > 1 and alike[-1] is earlier[-1] else alike[-1]
     return alike[number - 1] if number <= len(alike) else None
-
-
-def evidence(phrase: Phrase, c: Candidate, earlier: Sequence[Candidate]) -> float:
-    """0 to about 1.5: how much speaks for a candidate being what the phrase says."""
-    if phrase.count is not None and phrase.count in (c.rows, c.rows_total):
-        return 1.5
-    if phrase.head is None:
-        return 0.0
-    if phrase.literal:
-        return 1.4 if phrase.head in c.literals else 0.0
-    head = word_evidence(phrase.head, c)
-    known = [word for word in phrase.modifiers if any(word_evidence(word, one) for one in earlier)]
-    if not known:
-        return head
-    beside = sum(word_evidence(word, c) for word in known) / len(known)
-    return 0.5 * head + 0.5 * beside if head or any(word_evidence(phrase.head, one) for one in earlier) else beside
-
-
-def word_evidence(word: str, c: Candidate) -> float:
-    """What speaks for one word, the strongest kind of evidence."""
-    if c.name is not None and word in {stem(part) for part in tokens(c.name)}:
-        return 1.4
-    if word in c.tool_words:
-        return 1.0
-    rule = _KINDS.get(_SAME_KIND.get(word, word))
-    found = rule(c) if rule is not None else 0.0
-    near = NEAR.get(word, frozenset())
-    if word in c.column_words or near & c.tool_words:
-        return max(found, 0.8)
-    if word in c.argument_words:
-        return max(found, 0.7)
-    if near & (c.column_words | c.asked_words) or word in c.asked_words:
-        return max(found, 0.55)
-    by_value = 0.4 if rule is None else 0.2  # what a kind is called says little where it stands in the data
-    return max(found, by_value if word in c.value_words else 0.0)
-
-
-def _named(text: str, earlier: Sequence[Candidate]) -> Candidate | None:
-    """The newest result whose id or whole pinned name stands in the text."""
-    words = tokens(text)
-    plain = text.lower()
-    for c in reversed(earlier):
-        if re.search(rf"(?<!\w){re.escape(c.id.lower())}(?!\w)", plain):
-            return c
-        name = tokens(c.name) if c.name else []
-        if len(name) > 1 and any(words[at : at + len(name)] == name for at in range(len(words))):
-            return c
-        if name and words in (name, ["the", *name], ["that", *name]):
-            return c
-    return None

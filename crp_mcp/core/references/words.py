@@ -13,6 +13,11 @@ FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,7}", re.IGNORECASE)
 """`app.log`, `notes.v2.md`."""
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list written as one text, which reads better than as many literals."""
+    return frozenset(text.split())
+
+
 def tokens(sentence: str) -> list[str]:
     """Lower-case words, numbers and punctuation of a sentence, in order; curly apostrophes as straight ones."""
     found = _WORD.findall(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))

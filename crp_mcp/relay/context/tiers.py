@@ -183,12 +183,10 @@ class Tiers:
         return stored.entry_uri(name)
 
     def referred(self, query: str | None) -> list[str]:
-        """The entry a question's words refer to ("those results"); none where nothing speaks for one."""
+        """The entries a question's words refer to ("those results"); none where nothing speaks for one."""
         found = resolve(query, self.using.candidates(self.asks.scope)) if query else None
-        if found is None or found.id is None:
-            return []
-        uri = self.store_entry(found.id)
-        return [] if uri is None else [uri]
+        meant = () if found is None else (found.id,) if found.id is not None else found.several
+        return [uri for one in meant if (uri := self.store_entry(one)) is not None]
 
     def neighbours(self, uri: str) -> Iterable[tuple[str, str]]:
         item = self.items.get(uri)
