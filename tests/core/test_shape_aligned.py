@@ -46,6 +46,17 @@ ROWS: list[tuple[str, list[str], list[str]]] = [
         ["Iface", "MTU", "RX-OK", "RX-ERR", "TX-OK", "Flg"],
         ["lo", "65536", "0", "0", "0", "LRU"],
     ),
+    (  # no gap at all in the header, rows numbered
+        "   name age score\n1   Ann  30  9.50\n2 Zoe B  25    NA\n",
+        ["", "name", "age", "score"],
+        ["2", "Zoe B", "25", "NA"],
+    ),
+    (  # a legend below
+        "  UNIT          LOAD   SUB     DESCRIPTION\n  cron.service  loaded running Regular processing\n"
+        "● ngx.service   loaded failed  A web server\n\nLOAD = Was it loaded.\nSUB  = The state.\n\n2 loaded.\n",
+        ["", "UNIT", "LOAD", "SUB", "DESCRIPTION"],
+        ["●", "ngx.service", "loaded", "failed", "A web server"],
+    ),
     (  # numbers that begin left of the dashes
         "\r\nHandles  WS(K)   CPU(s)     Id  SI ProcessName\r\n-------  -----   ------     --  -- -----------\r\n"
         "    532  34128     5.38   3692   1 chrome\r\n   1204 190112   102.77   9120   1 Code\r\n\r\n",
@@ -70,6 +81,11 @@ def test_cells_stand_under_their_names(text: str, names: list[str], last: list[s
         "NAME         READY   UP-TO-DATE   AVAILABLE   AGE\ndeploy/web   2/3     3            2           5d\n",
         "           CPU0       CPU1\n 24:          1          0  IO-APIC   5-edge      ACPI:Ged\n"
         " 26:          0         12  IO-APIC   4-edge      ttyS0\n",
+        "2024-01-15 10:12:33       1234 report.csv\n                           PRE logs/\n"
+        "2024-02-01 00:00:01   98765432 backup.tar\n",
+        "+-----------------------------+--------------------+\n| GPU  Name      Persistence-M| Bus-Id      Disp.A |\n"
+        "|=============================+====================|\n|   0  Tesla T4           Off | 00000000:04.0  Off |\n"
+        "+-----------------------------+--------------------+\n",
         "Name   Size\n----   ----\na-very-long-name-that-covers it all\n",
     ],
 )

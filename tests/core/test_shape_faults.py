@@ -182,6 +182,18 @@ def test_a_page_that_is_an_error_says_all_that_is_on_it(text: str, message: str)
     assert (shape.kind, shape.text["message"]) == (Kind.ERROR, message)
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"error": {"code": "", "message": {"lang": "en", "value": "Resource not found."}}}, "Resource not found."),
+        ({"errorMessages": ["No such field.", "No such project."], "errors": {}}, "No such field.; No such project."),
+    ],
+)
+def test_a_message_inside_the_message_is_what_is_said(value: object, message: str) -> None:
+    """Not the JSON around it."""
+    assert message in read_shape(json.dumps(value).encode()).text["message"]
+
+
 def test_a_bar_at_the_left_hides_no_error() -> None:
     """Nor does one make a warning an error."""
     assert read_shape("╷\n│ Error: Reference to undeclared resource\n│ \n│   on main.tf line 14\n╵\n".encode()).is_error

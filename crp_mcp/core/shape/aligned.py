@@ -40,7 +40,7 @@ def read_aligned(text: str) -> TextTable | None:
     outside = [line for group in (*groups[:at], *groups[at + 1 :]) for line in group]
     full = sum(map(len, groups))
     around = [*(line.strip() for line in outside), *table.around]
-    if 3 * len(around) > full and not (at == 0 and len(outside) <= 2 and len(table.rows) >= 2):
+    if 3 * len(around) > full and not (at == 0 and len(outside) <= len(table.rows) + 2 and len(table.rows) >= 2):
         return None
     declared = next((int(size[1]) for line in around for size in [_SIZE.fullmatch(line)] if size), None)
     return TextTable("aligned", table.names, table.rows, tuple(around), declared=declared)
@@ -60,7 +60,7 @@ def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
     header = lines[0]
     gaps = [len(gap) for gap in re.findall(r"(?<=\S) +(?=\S)", header)]
     wide = sum(gap >= 2 for gap in gaps)
-    if len(lines) < 2 or not wide:
+    if len(lines) < 2 or not (wide or header.startswith(" ")):
         return None
     spans = column_spans(lines)
     spans = _whole_names(lines, spans, apart=2 * wide > len(gaps))
@@ -74,7 +74,7 @@ def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
         return None
     rows = [row for row in rows if not all(cell in ("", "...", "..", "…") for cell in row[1:])]
     typed = sum(map(_is_typed, zip(*rows, strict=True)))
-    if titles and not typed:
+    if (titles and not typed) or not (wide or _runs_on([row[0] for row in rows])):
         return None
     if 2 * wide < len(gaps) and header != header.upper() and 3 * typed < len(names):
         return None
@@ -131,6 +131,13 @@ def _goes_on(rows: Sequence[Sequence[str]]) -> bool:
     """Columns without a name behind the last one that has one."""
     last = [row[-1] for row in rows if row[-1]]
     return 2 * sum(bool(_WIDE.search(cell)) for cell in last) > len(last) > 0
+
+
+def _runs_on(column: Sequence[str]) -> bool:
+    """1, 2, 3: the numbers of rows."""
+    return column[:1] in (["0"], ["1"]) and column == [
+        str(at) for at in range(int(column[0]), int(column[0]) + len(column))
+    ]
 
 
 def _is_typed(column: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .edges import FOOTER, numbered_lines, preamble
-from .headers import has_header, is_typed, names_columns
+from .headers import has_header, is_typed, names_columns, of_one_sort
 from .text_tables import TextTable, named
 
 _DELIMITERS = ("\t", ",", ";", "|")
@@ -150,8 +150,10 @@ def _try(sample: str, whole: bool, dialect: Dialect) -> tuple[float, Dialect] | 
         dialect = Dialect("|", 0, True, False, skip, outer=True, trim=True)
     elif dialect.delimiter == "|" and all(cell[:1] in ("", " ") for row in rows for cell in row[1:]):
         dialect = replace(dialect, trim=True)
+        bare = [list(map(str.strip, row)) for row in rows]
+        rows = bare if len(bare[0]) >= 3 and _strong(bare[0]) else rows
     elif all(any(cell[-1:] == " " for cell in row[:-1]) for row in rows[:20]):
-        rows, dialect = [list(map(str.strip, row)) for row in rows], replace(dialect, trim=True)
+        rows, dialect = [list(map(str.rstrip, row)) for row in rows], replace(dialect, trim=True)
     return _judge(sample, rows, dialect)
 
 
@@ -274,8 +276,10 @@ def _has_typed_column(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 
 def _one_column(sample: str) -> Dialect | None:
-    """A name over numbers: a table of one column."""
+    """A name over numbers, or over addresses: a table of one column."""
     lines = [line.strip() for line in sample.split("\n")[:_SAMPLE_ROWS] if line.strip()]
     if len(lines) < 2 or not re.fullmatch(r"[^\W\d]\w{0,40}(?:\([\w*, ]{0,40}\))?", lines[0]) or is_typed(lines[0]):
         return None
-    return Dialect(",", 1, True) if all(is_typed(line) and "," not in line for line in lines[1:]) else None
+    if any("," in line for line in lines) or of_one_sort(lines[:1]):
+        return None
+    return Dialect(",", 1, True) if all(map(is_typed, lines[1:])) or of_one_sort(lines[1:]) else None

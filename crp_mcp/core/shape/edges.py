@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise, takewhile
+from itertools import dropwhile, pairwise, takewhile
 
 from .headers import names_columns
 
@@ -35,7 +35,8 @@ def preamble(sample: str, delimiter: str) -> int:
     skip = 0
     while skip < min(len(lines), _MOST):
         line = lines[skip]
-        rest = [other for other in lines[skip + 1 : skip + 6] if other.strip()]
+        below = dropwhile(lambda other: delimiter not in other, lines[skip + 1 : _MOST + 1])
+        rest = [other for other in [*below, *lines[_MOST + 1 :]] if other.strip()][:5]
         title = delimiter not in line and len(rest) >= 2 and all(other.count(delimiter) >= 1 for other in rest)
         if (
             not (line.startswith("#") and (title or line.count(delimiter) < 2))

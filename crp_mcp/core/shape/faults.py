@@ -203,6 +203,8 @@ def _message_of(value: _Members) -> str | None:
     keys = _plain_keys(value)
     for name in MESSAGES:
         item = value.get(keys.get(name, ""))
+        if isinstance(item, dict):
+            item = item.get("value")
         if isinstance(item, str) and item.strip():
             return item
     return None
@@ -215,7 +217,7 @@ def _message(value: _Members) -> str:
         item = value[key]
         if name in ERRORS and isinstance(item, str) and _says_error(item):
             return item
-    for name in ("error", "errors", "fault", "exception"):
+    for name in ("error", "errors", "errormessages", "fault", "exception"):
         item = value.get(keys.get(name, ""))
         if _full(item) and item is not True:
             return _spoken(item, 0)

@@ -25,10 +25,10 @@ _VALUES = tuple(
         (
             r"[a-z][a-z0-9+.-]{1,15}://\S+",  # an address
             r"[\w.+-]+@[\w-]+\.[\w.-]+",
-            r"(?:~|\.{1,2})?(?:/?[\w.@+-]+/)+[\w.@+-]*\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w.@+-]+/)+[\w.@+-]*",  # a path
             r"(?:\d{1,3}\.){3}\d{1,3}(?:[:/]\d+)?",
             r"(?=.*\d)[0-9a-f]{7,64}(?:-[0-9a-f]{4,12}){0,4}",  # a hash, a UUID
             r"(?:\d+(?:ms|[smhd]))+",  # a duration
+            r"(?:~|\.{1,2})?(?:/?[\w.@+-]+/)+[\w.@+-]*\.\w{1,8}|(?:~|\.{1,2})?/(?:[\w.@+-]+/)+[\w.@+-]*",  # a path
         ),
     )
 )
@@ -77,6 +77,11 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     if votes == 0:
         return not all(is_typed(cell) for cell in first if cell.strip()) or not any(cell.strip() for cell in first)
     return votes > 0
+
+
+def of_one_sort(texts: Sequence[str]) -> bool:
+    """Whether these are all addresses, all hashes or the like; paths do not count, a file's name is one too."""
+    return any(all(map(value.fullmatch, texts)) for value in _VALUES[:-1])
 
 
 def sets_apart(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:

@@ -140,7 +140,7 @@ class ListCollector:
         elif kinds:
             self._kinds[_kind(batch[0])] += len(batch)
             if self._form is not None and issubclass(kinds.pop(), Row) and self._take_as == self._take_objects:
-                self._stats.feed_columns(self._form.names, self._form.columns(batch), literal)
+                self._stats.feed_columns(self._form.names, self._form.columns(batch), literal, self._form.kinds)
                 return
         self._take_as(batch, literal)
 

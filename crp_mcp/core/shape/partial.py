@@ -12,7 +12,7 @@ from typing import Any
 
 from .cells import compact_json
 from .columns import Num
-from .vocabulary import COUNT, LAST, LIMIT, MORE, NEXT, PAGES, REMAINING, TOTAL, TRUNCATED, plain
+from .vocabulary import COUNT, LAST, LIMIT, MORE, NEXT, PAGES, POINTERS, REMAINING, TOTAL, TRUNCATED, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def read_extent(wrappers: Sequence[dict[str, Any]], rows: int) -> Extent:
     pointed = any(name in NEXT for _, name, _ in facts)
     for key, name, value in facts:
         number = _as_count(value)
-        if _says_more(name, value, last) or (name == "cursor" and not last and not pointed and _is_opaque(value)):
+        if _says_more(name, value, last) or (name in POINTERS and not last and not pointed and _is_opaque(value)):
             why = why or _said(key, value)
         elif number is not None:
             if name in TOTAL or (name in COUNT and number > rows):
@@ -58,9 +58,19 @@ def _facts(wrappers: Sequence[dict[str, Any]]) -> Iterable[tuple[str, Any]]:
                 if key.lower() == "total" and "value" in value:
                     yield "total", value["value"]
                 else:
-                    yield from ((inner, item) for inner, item in value.items() if not isinstance(item, dict | list))
+                    yield from ((inner, item) for inner, item in value.items() if _is_fact(inner, item))
             elif not isinstance(value, list):
                 yield key, value
+            elif plain(key) in ("link", "links"):
+                yield from (("next", link.get("href") or link.get("url")) for link in value if _leads_on(link))
+
+
+def _is_fact(key: str, value: Any) -> bool:
+    return plain(key) in NEXT if isinstance(value, dict) else not isinstance(value, list)
+
+
+def _leads_on(link: Any) -> bool:
+    return isinstance(link, dict) and "next" in (link.get("rel"), link.get("relation"))
 
 
 def _as_count(value: Any) -> int | None:
@@ -74,8 +84,8 @@ def _says_last(name: str, value: Any) -> bool:
 
 
 def _is_opaque(value: Any) -> bool:
-    """A cursor by no other name than that, and no number: where to go on."""
-    return isinstance(value, str) and len(value) >= 4 and not value.isdecimal() and _is_pointer(value)
+    """No number and no date: where to go on, in the server's own terms."""
+    return isinstance(value, str) and re.fullmatch(r"(?!\d{4}-\d\d)(?!\d+$).{4,}", value) is not None
 
 
 def _says_more(name: str, value: Any, last: bool) -> bool:

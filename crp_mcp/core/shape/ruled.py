@@ -33,6 +33,7 @@ _AROUND_MARKDOWN, _AROUND = 0.4, 0.6
 """Share of the lines that may stand around a table and still leave the text a table."""
 _WRAPPED = 40
 """Columns narrower than this are not broken over lines."""
+_APART = re.compile(r"\S {4,}\S")
 _HINT = re.compile(r"--|==|──|━━|══|\|-|\|:")
 
 
@@ -239,6 +240,8 @@ def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str],
         region.rows = full[0]
         return region
     region.names = _head(full[0])
+    if any(map(_APART.search, region.names)):
+        return None  # a panel of several things in a cell
     body = full[1:]
     region.rows = _unwrapped(body[0]) if len(body) == 1 else [_joined(group) for group in body]
     if len(body) == 2 and len(body[1][0]) == 1 and width > 1:

@@ -17,7 +17,7 @@ CONTAINERS = tuple(
         """
         rows items data results result records value values nodes edges entries list docs documents hits matches
         features objects elements response resources members series children content output body payload collection
-        statuses issues rowdata @graph lines table
+        entry statuses issues rowdata @graph lines table
         """
     )
 )
@@ -38,7 +38,7 @@ META = frozenset(
         """
         @odata.context allowexecutesql apiversion cachets code columns context count cursor database date detail
         duration empty error errors etag expand extensions fields filter filters first hasmore headers href id
-        incompleteresults info isempty isexact isfirst islast itemsperpage jsonrpc kind last limit links max
+        incompleteresults info isempty isexact isfirst islast itemsperpage jsonrpc kind last limit link links max
         maxresults message messages meta metadata name next nextcursor nextpage nextpagetoken number
         numberofelements object offset ok page pages pagesize pagination paging params perpage prev previous private
         query queryms queryname requestid responsemetadata schema self shards size sort sql start startat startindex
@@ -70,8 +70,9 @@ QUIET = frozenset(
 TRUNCATED = frozenset(
     _words(
         """
-        cutoff exceededlimit hasmore hasnext hasnextpage incomplete incompleteresults istruncated limitexceeded
-        limitreached moreavailable morepages moreresults moreresultsavailable partial rowlimitreached truncated
+        cutoff exceededlimit exceededtransferlimit hasmore hasmoreitems hasmoreresults hasnext hasnextpage incomplete
+        incompleteresults istruncated limitexceeded limitreached more moreavailable moreitems morepages moreresults
+        moreresultsavailable partial rowlimitreached truncated
         """
     )
 )
@@ -80,6 +81,8 @@ MORE = frozenset(name for name in TRUNCATED if "more" in name or "next" in name)
 """Of these, the ones that are False on the last page, whatever pointers stand beside them."""
 LAST = frozenset({"islast", "islastpage", "last", "lastpage", "complete", "iscomplete", "isfinal", "isend"})
 """False: this is not all of it."""
+POINTERS = frozenset({"cursor", "offset", "after"})
+"""The same, where they hold no number and no date, and nothing else is there that points on."""
 NEXT = frozenset(
     _words(
         """
