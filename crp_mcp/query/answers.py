@@ -51,14 +51,14 @@ def expressions(statement: Statement) -> list[str]:
 
 
 def reads_of(reads: dict[str, list[str]], statement: Statement, used: Sequence[Table]) -> Callable[[Table], set[str]]:
-    """Columns of a table that a query read. Of a union SQLite says that all are; then those count that it mentions."""
+    """Columns of a table that a query read. Behind a view SQLite says that all are: those count that it mentions."""
     found = {fold(table): set(columns) for table, columns in reads.items()}
     mentioned = {fold(token.name) for token in statement.tokens if token.name}
     every = selects_all(statement.tokens)
 
     def columns(table: Table) -> set[str]:
         if not table.union:
-            read = found.get(fold(table.name), set())
+            read = {name for name in found.get(fold(table.name), set()) if every or fold(name) in mentioned}
             return read | {name for name, (hidden, _) in table.sums.items() if hidden in read}
         return {name for name, _, _ in table.columns if every or fold(name) in mentioned}
 

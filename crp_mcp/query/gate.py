@@ -95,6 +95,8 @@ class Gate:
         base = low
         for part in _INDEX_PARTS:
             base = base.removesuffix(part) if low.endswith(part) else base
+        if low in self.named and low.endswith(_INDEX_PARTS[1:]) and low not in self.tables:
+            return self._refuse(f"reading {table}, a part of the search index,")
         if base in self.tables and not low.startswith(_OURS):
             self.reads.setdefault(base, set()).add(column)
             return sqlite3.SQLITE_OK

@@ -113,6 +113,14 @@ def test_what_is_no_plain_read_is_refused(room: Room, sql: str) -> None:
     assert room.one("SELECT count(*) FROM {orders}") == 300
 
 
+@pytest.mark.parametrize("part", ["fts_data", "fts_idx", "fts_docsize", "fts_config"])
+def test_the_insides_of_a_search_index_are_no_tables(room: Room, part: str) -> None:
+    """The index may be asked by MATCH alone."""
+    assert room.one("SELECT count(*) FROM {log} WHERE text MATCH 'done'") == 500
+    with pytest.raises(Refused, match="a part of the search index, is not allowed"):
+        room.rows(f'SELECT * FROM "{room.log}.{part}"')
+
+
 def test_a_refusal_says_what_is_allowed(room: Room) -> None:
     """A refused query is answered with one sentence on what may be asked."""
     with pytest.raises(Refused, match="allowed is one SELECT over stored results"):
@@ -353,5 +361,5 @@ def test_a_query_of_what_was_forgotten_says_that_it_is_gone(room: Room) -> None:
     name = room.capture([{"n": n} for n in range(500)])
     assert room.one(f"SELECT count(*) FROM {name}") == 500
     room.bench.tool("scratch_forget", scratch_id=name)
-    with pytest.raises(NotFound, match=f"{name} is gone"):
+    with pytest.raises(NotFound, match=f"{name} was 500 rows of read_query"):
         room.answer(f"SELECT count(*) FROM {name}")

@@ -224,6 +224,15 @@ def test_versions_do_not_merge_in_silence(room: Room, values: list[str], doubt: 
     assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]
 
 
+def test_only_columns_that_are_read_are_named(room: Room) -> None:
+    """Also under a pinned name."""
+    name = room.capture(column(["$1.50", "$2.50"]))
+    room.bench.tool("scratch_pin", scratch_id=name, name="my sums")
+    assert "NOTE" not in said(room, 'SELECT count(*) FROM "my sums"')
+    assert "x (x_text)" in said(room, 'SELECT max(x) FROM "my sums"')
+    assert "x (x_text)" in said(room, 'SELECT * FROM "my sums"')
+
+
 @pytest.mark.parametrize("spelled", [int, str])
 def test_numbers_beyond_64_bits_are_added_exactly_and_never_ordered_in_silence(room: Room, spelled: Any) -> None:
     """Sums have every digit; what compares them says how SQL does that, and how they are put in order."""
