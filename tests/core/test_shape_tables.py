@@ -31,6 +31,7 @@ DELIMITED: list[tuple[str, int, list[str]]] = [
     ("A,B,B,C\na,b,C,c", 1, ["A", "B", "B", "C"]),
     ("count(*)\n275\n", 1, ["count(*)"]),
     ("value\n01\n002\n00003", 3, ["value"]),
+    ("a1,b2,c3\n116,7,4\n112/112,5/5,\n114,6,4/4\n", 3, ["a1", "b2", "c3"]),
 ]
 
 

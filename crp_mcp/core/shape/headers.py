@@ -118,6 +118,8 @@ def _vote(cell: str, below: Sequence[str]) -> int:
         return -1
     if len(full) >= 2 and cell in full:
         return -1
+    if any(map(str.isalpha, cell)) and not any(map(str.isalpha, "".join(full))):
+        return 1
     if len(full) >= 3:
         forms = {_form(text) for text in full}
         if len(forms) <= max(1, len(full) // 10):
