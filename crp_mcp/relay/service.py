@@ -52,10 +52,11 @@ class Counter(Protocol):
 
 
 class CounterSource(Protocol):
-    """Has the counter do something, in its own thread; `loaded`: without having to load it first."""
+    """The counter; `run` has it do something in its own thread. `loaded`: without having to load it first."""
 
     @property
     def loaded(self) -> bool: ...
+    def __call__(self) -> Counter: ...
     def run(self, work: Callable[[Counter], T]) -> T: ...
 
 
@@ -141,15 +142,10 @@ class Service:
             entry, _ = self._commit(job, reading, None)
             return Outcome(entry, reading.strip(), self._uncounted(entry, reading))
 
-        def summarise(scratch_id: str) -> Summaries:
-            def render(counter: Counter) -> Summaries:
-                count, tool, options = counter.count, job.call.tool, job.policy.summary
-                texts = render_all(
-                    verdict, reading.shape, scratch_id=scratch_id, tool=tool, count=count, options=options
-                )
-                return Summaries(scratch_id, texts, sum(map(count, texts)))
-
-            return self.counter.run(render)
+        def summarise(counter: Counter, scratch_id: str) -> Summaries:
+            count, tool, options = counter.count, job.call.tool, job.policy.summary
+            texts = render_all(verdict, reading.shape, scratch_id=scratch_id, tool=tool, count=count, options=options)
+            return Summaries(scratch_id, texts, sum(map(count, texts)))
 
         entry, made = self._commit(job, reading, summarise)
         assert made is not None
@@ -178,30 +174,36 @@ class Service:
         return self.counter.run(lambda counter: counter.over(data.decode("utf-8", "replace"), limit))
 
     def _commit(
-        self, job: Job, reading: Reading, summarise: Callable[[str], Summaries] | None
+        self, job: Job, reading: Reading, summarise: Callable[[Counter, str], Summaries] | None
     ) -> tuple[Entry, Summaries | None]:
         """Store everything. The summaries are made for the id that is next; where that was taken, once more."""
-        payload = reading.written or self._write(reading)
-        made = summarise(self.store.next_id(job.scope.tenant, slug_of(job))) if summarise else None
+        payload, tokens = reading.written or self._write(reading), self._count(reading, inline=summarise is None)
+        made = None
+        if summarise is not None:
+            scratch_id = self.store.next_id(job.scope.tenant, slug_of(job))
+            made = self.counter.run(lambda counter: summarise(counter, scratch_id))
         salt = self.random_bytes(16)
         arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
 
         def seal(head: Head, entry: Entry) -> Sealed:
             nonlocal made
             if summarise and made and entry.scratch_id != made.scratch_id:
-                made = summarise(entry.scratch_id)
+                # Not in the counting thread: it may wait for the very transaction that this is part of.
+                made = summarise(self.counter(), entry.scratch_id)
             sent = "\n".join(made.texts) if made else None
             more = _kept(entry) if job.audited else ()
             sealed = self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent, more=more)
             return replace(sealed, summary=sent, sent_tokens=made.tokens) if made else sealed
 
-        draft = self._draft(job, reading, salt, arguments, inline=made is None)
+        draft = self._draft(job, reading, salt, arguments, inline=made is None, tokens=tokens)
         entry = self.store.commit_capture(draft, payload, seal)
         if self.after is not None:
             self.after(job, entry)
         return entry, made
 
-    def _draft(self, job: Job, reading: Reading, salt: bytes, arguments: bytes, *, inline: bool) -> CaptureDraft:
+    def _draft(
+        self, job: Job, reading: Reading, salt: bytes, arguments: bytes, *, inline: bool, tokens: int | None
+    ) -> CaptureDraft:
         now, shape = self.now(), reading.shape
         return CaptureDraft(
             scope=job.scope,
@@ -211,7 +213,7 @@ class Service:
             created_at=now,
             salt=salt,
             slug=slug_of(job),
-            raw_token_count=self._count(reading, inline=inline),
+            raw_token_count=tokens,
             structured=shape_to_json(shape),
             freshness_ttl=job.policy.ttl,
             kind=shape.kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import threading
 
 import pytest
 
@@ -233,6 +234,25 @@ def test_a_summary_names_its_own_entry_also_where_another_took_the_next_id(at: B
     assert entry.summary == sent
     receipt = at.engine.store.receipt(at.scope, entry.receipt or "")
     assert json.loads(receipt.body)["compacted_output_hash"] == text_hash(sent)
+
+
+def test_a_capture_under_way_never_waits_for_one_that_waits_for_it(at: Bench) -> None:
+    """Small results are captured in the counting thread: nothing is asked of it while the store is being written."""
+    service, counter = at.engine.service, at.engine.counter
+    random_bytes, stored, waited = service.random_bytes, threading.Event(), list[bool]()
+
+    def slow(size: int) -> bytes:
+        service.random_bytes = random_bytes
+        at.capture(text_result("takes the id"))
+        counter.post(lambda: waited.append(stored.wait(20)))
+        return random_bytes(size)
+
+    service.random_bytes = slow
+    outcome = at.capture(text_result(json.dumps(order_rows(400))))
+    stored.set()
+    counter.drain()
+    assert waited == [True]
+    assert outcome.entry.scratch_id in (outcome.entry.summary or "")
 
 
 def test_redacted_arguments_are_not_kept(at: Bench) -> None:
