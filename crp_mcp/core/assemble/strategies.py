@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from crp_mcp.core.request.models import ContextRequest, TemporalScope
 
 from .corpus import CONTAINS, Corpus, Ranked
-from .words import weigh_terms
+from .words import names_in, weigh_terms
 
 KEYWORD = "simple-keyword"
 NAVIGATOR = "breadth-depth-navigator"
@@ -24,6 +24,7 @@ STARTS = 5
 """Without a focus, so many of the best hits are where walks begin."""
 PURPOSE_WEIGHT = 0.4
 ENTITY_WEIGHT = 1.5
+"""Of named entities; what a question itself spells as a name is one."""
 FADE = 0.5
 """What a step away from where a walk began costs."""
 
@@ -59,7 +60,7 @@ def start(request: ContextRequest, corpus: Corpus, focus: Sequence[str]) -> Sear
     terms = weigh_terms(
         (request.query or "", 1.0),
         (request.purpose, PURPOSE_WEIGHT),
-        *((one, ENTITY_WEIGHT) for one in request.entities),
+        *((one, ENTITY_WEIGHT) for one in (*request.entities, *names_in(request.query or ""))),
     )
     hits = corpus.search(terms, FOUND_MOST) if terms else ()
     return Search(request, corpus, focus, terms, hits, frozenset(uri for uri, _ in hits))

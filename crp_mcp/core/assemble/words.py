@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W_](?:\w*[^\W_])?")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+_NAMED = re.compile(r"`+([^`\n]{1,80})`+|\b(\w*[a-z][A-Z]\w*|[^\W_]+(?:_[^\W_]+)+)\b")
 _LONGEST = 64
 _MEMO_MOST = 200_000
 
@@ -66,6 +67,11 @@ def count_terms(texts: Iterable[str]) -> Counter[str]:
         for term in _memo.get(word) or word_terms(word):
             found[term] += times
     return found
+
+
+def names_in(text: str) -> list[str]:
+    """What a text spells as a name: in code quotes, or with capitals or underscores inside a word."""
+    return [quoted or word for quoted, word in _NAMED.findall(text)]
 
 
 def weigh_terms(*texts: tuple[str, float]) -> dict[str, float]:

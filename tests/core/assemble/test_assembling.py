@@ -158,6 +158,19 @@ def test_time_type_and_priority_filter() -> None:
     assert weak not in found(priority=0.0)
 
 
+@pytest.mark.parametrize("name", ["closeSession", "close_session", "`gadget`", "``gadget``"])
+def test_what_a_question_spells_as_a_name_counts_more_than_its_other_words(name: str) -> None:
+    """Code quotes, inner capitals and underscores say that a word is a name."""
+    word = name.strip("`")
+    corpus = shelf("lost lost", f"{word} {word}", *(f"other{n} {'lost' if n % 3 else word}" for n in range(9)))
+    lost, named = list(corpus.nodes)[:2]
+    scores = {one.uko_node: one.relevance_score for one in ask(corpus, query=f"lost {name}").fragments}
+    assert scores[named] > scores[lost]
+    plain = {one.uko_node: one.relevance_score for one in ask(corpus, query="lost gadget").fragments}
+    if word == "gadget":
+        assert scores[named] - scores[lost] > plain[named] - plain[lost]
+
+
 def test_a_missing_backend_is_an_error_that_names_those_there_are() -> None:
     """A required backend that is not there stops the request."""
     with pytest.raises(BackendMissing, match="shelf"):
