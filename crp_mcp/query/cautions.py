@@ -72,7 +72,7 @@ def find_uses(statement: Statement, columns: Collection[str]) -> Uses:
         ordered = _is_in_order(tokens, at)
         if ordered or _is_reckoned(tokens, at):
             uses.numbers |= held
-        if _is_alone(tokens, at) and _caller(tokens, at, _NUMERIC) in _ADDING:
+        if _is_alone(tokens, at) and caller(tokens, at, _NUMERIC) in _ADDING:
             uses.added |= held
         if ordered or _is_compared(tokens, at):
             uses.dates |= held
@@ -168,7 +168,7 @@ def _is_reckoned(tokens: Sequence[Token], at: int) -> bool:
             return True
         if sign in _EQUAL and other is not None and other.kind == "number":
             return True
-    return not _is_matched(tokens, at) and bool(_caller(tokens, at, _NUMERIC))
+    return not _is_matched(tokens, at) and bool(caller(tokens, at, _NUMERIC))
 
 
 def _is_matched(tokens: Sequence[Token], at: int) -> bool:
@@ -179,14 +179,14 @@ def _is_matched(tokens: Sequence[Token], at: int) -> bool:
 def _is_compared(tokens: Sequence[Token], at: int) -> bool:
     if any(sign in _SIGNS for sign, _ in sides(tokens, at)):
         return True
-    return bool(_caller(tokens, at, _COMPARING | _DATES))
+    return bool(caller(tokens, at, _COMPARING | _DATES))
 
 
 def _is_truth(tokens: Sequence[Token], at: int) -> bool:
     for sign, other in sides(tokens, at):
         if sign in _EQUAL and other is not None and (other.kind == "number" or other.low in ("true", "false")):
             return True
-    if not _is_matched(tokens, at) and _caller(tokens, at, _ADDING):
+    if not _is_matched(tokens, at) and caller(tokens, at, _ADDING):
         return True
     start, end = _operand(tokens, at)
     before, after = tokens[start - 1].low if start else "", tokens[end + 1].low if end + 1 < len(tokens) else ")"
@@ -194,7 +194,7 @@ def _is_truth(tokens: Sequence[Token], at: int) -> bool:
     return (before in _CONDITION - {"("} or opens) and after in _AFTER_CONDITION
 
 
-def _caller(tokens: Sequence[Token], at: int, functions: Collection[str]) -> str:
+def caller(tokens: Sequence[Token], at: int, functions: Collection[str]) -> str:
     """The nearest of these functions whose brackets are open here; "" for none."""
     depth = 0
     for back in range(at - 1, 0, -1):

@@ -20,6 +20,7 @@ class Findings:
     shifted: list[str] = field(default_factory=list)
     spelled: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+    months: list[str] = field(default_factory=list)
     grouped: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Column -> (a text, what it was read as): it could be read the other way too."""
     lost: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -41,6 +42,7 @@ def notes(found: Findings) -> list[str]:
             (found.shifted, SHIFTED),
             (found.spelled, _SPELLED),
             (found.foreign, _FOREIGN),
+            (found.months, _MONTHS),
         )
         if names
     ]
@@ -87,6 +89,7 @@ _SPELLED = (
     "one side of a comparison has a T between date and time, the other a blank, so that times of one day are not "
     "compared rightly; put datetime() around both"
 )
+_MONTHS = "months without a day, of which date functions make null; give them one: date(d || '-01')"
 _FOREIGN = "its dates are written like 2024-05-31, and what they were compared with is not"
 
 

@@ -39,6 +39,7 @@ _WORD_LOOK = re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE)
 _LOOKS = (
     *(("words", _WORD_LOOK), ("dates", _DATE_LOOK), ("amounts", _AMOUNT_LOOK)),
     *(("T", re.compile(r"\d{4}-\d\d-\d\dT.*")), ("blank", re.compile(r"\d{4}-\d\d-\d\d .*"))),
+    ("month", re.compile(r"\d{4}-\d\d")),
 )
 _WIDE = re.compile(r"\s*[+-]?\d{19,}\s*")
 _SAMPLE = 500
@@ -47,8 +48,8 @@ _ONE_SIGN = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
 
 def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
-    """What at least half of a sample of texts look like: amounts, dates, words for true and false, times with a
-    T or a blank in them; `wide` for numbers beyond 64 bits among them; "" for nothing.
+    """What at least half of a sample of texts look like: amounts, dates, words for true and false, months, times with
+    a T or a blank in them; `wide` for numbers beyond 64 bits among them; "" for nothing.
     """
     texts = [
         str(row[0])[:80]

@@ -9,12 +9,13 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from .cautions import held_by_name, sides
+from .cautions import caller, held_by_name, sides
 from .findings import SHIFTED
 from .sql import Statement, Token, closing, split_arguments
 
 _COMPARING = frozenset({"<", ">", "<=", ">=", "=", "==", "<>", "!=", "between", "is"})
 _ISO = re.compile(r"'\d{4}(?:-\d\d(?:-\d\d(?P<sign>[T ])?.*)?)?'", re.ASCII)
+_DATES = frozenset({"date", "time", "datetime", "julianday", "unixepoch", "strftime"})
 _TEXTS = frozenset({"date", "time", "datetime"})
 """Functions that give a date as a text."""
 
@@ -31,6 +32,8 @@ class DateUses:
     """The same with a blank, as `datetime()` writes it."""
     foreign: set[str] = field(default_factory=set)
     """Compared with a text that is no ISO date."""
+    called: set[str] = field(default_factory=set)
+    """Given to a date function as it is."""
 
 
 def find_date_uses(statement: Statement, columns: Collection[str]) -> DateUses:
@@ -41,12 +44,20 @@ def find_date_uses(statement: Statement, columns: Collection[str]) -> DateUses:
     stands_for = held_by_name(statement, columns)
     for at, token in enumerate(tokens):
         held = stands_for.get(token.key, set()) if token.name else set()
+        if held and _is_given_alone(tokens, at) and caller(tokens, at, _DATES):
+            uses.called |= held
         for sign, other in sides(tokens, at) if held else ():
             if sign in ("+", "-"):
                 uses.shifted |= held
             elif sign in _COMPARING and other is not None:
                 _compare(uses, held, other)
     return uses
+
+
+def _is_given_alone(tokens: Sequence[Token], at: int) -> bool:
+    before = tokens[at - 1].text if at else ""
+    after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    return before in ("(", ",", ".") and after in (",", ")")
 
 
 def _compare(uses: DateUses, held: set[str], other: Token) -> None:

@@ -116,6 +116,8 @@ def _judge_dates(found: Findings, looks: _Looks, table: Table, names: set[str], 
             found.shifted.append(name)
         if low in uses.foreign:
             found.foreign.append(name)
+        if low in uses.called and "month" in looks.of_dates(name):
+            found.months.append(name)
         if low in uses.with_t | uses.with_blank:
             seen = looks.of_dates(name)
             if ("T" in seen and low in uses.with_blank) or ("blank" in seen and low in uses.with_t):

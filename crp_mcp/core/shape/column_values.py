@@ -206,6 +206,8 @@ _DATES: tuple[Reading, ...] = (
     _reading("month", "date", r"[12]\d{3}-(?:0[1-9]|1[0-2])", str, plain_order=True),
     _reading("slashed_time", "datetime", rf"{_Y4}/{_M2}/{_D2} {_HOUR}(?: ?{_ZONE})?"),
     _reading("dotted", "date", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}"),
+    _reading("dotted_time", "datetime", rf"{_DAY}\.(?P<m>\d{{1,2}})\.{_YEAR}{_TIME}"),
+    _reading("basic_time", "datetime", rf"{_Y4}{_M2}{_D2}T(?P<H>\d\d)(?P<M>\d\d)(?P<S>\d\d){_ZONE}?"),
     _reading("day_named", "date", rf"{_WEEKDAY}{_DAY}[ -]{_MONTH}[ -]{_YEAR}"),
     _reading("day_named_short", "date", rf"{_DAY}-{_MONTH}-(?P<y>\d\d)"),
     _reading("named_day", "date", rf"{_WEEKDAY}{_MONTH} +{_DAY},? {_YEAR}"),
@@ -218,9 +220,10 @@ _DATES: tuple[Reading, ...] = (
 _READINGS = (*NUMBERS, *_DATES)
 number_reading = NUMBERS[1]
 _DAY_FIRST, _MONTH_FIRST = (
-    (
-        _reading(name, "date", rf"{first}/{second}/{_YEAR}"),
-        _reading(f"{name}_time", "datetime", rf"{first}/{second}/{_YEAR}{_TIME}"),
+    tuple(
+        _reading(f"{name}{dashed}{time}", kind, rf"{first}{sign}{second}{sign}{_YEAR}{clock}")
+        for sign, dashed in (("/", ""), ("-", "_dashed"))
+        for time, kind, clock in (("", "date", ""), ("_time", "datetime", _TIME))
     )
     for name, first, second in (
         ("day_first", _DAY, r"(?P<m>\d{1,2})"),
@@ -309,9 +312,11 @@ def _candidates(texts: Sequence[str]) -> Iterable[Reading]:
     if 2 * sum(map(bool, map(_looks().match, probe))) < len(probe):
         return
     yield from _READINGS
-    slashed = [text.split("/") for text in texts if any(one.one.fullmatch(text) for one in _DAY_FIRST)]
-    first = max((int(parts[0]) for parts in slashed), default=0)
-    second = max((int(parts[1]) for parts in slashed), default=0)
+    parted = [
+        re.split("[/-]", text, maxsplit=2) for text in texts if any(one.one.fullmatch(text) for one in _DAY_FIRST)
+    ]
+    first = max((int(parts[0]) for parts in parted), default=0)
+    second = max((int(parts[1]) for parts in parted), default=0)
     # 03/04/2024 is two dates: without a day above 12 in one place and none in the other there is no order.
     if first > 12 >= second:
         yield from _DAY_FIRST
