@@ -52,11 +52,10 @@ class Counter(Protocol):
 
 
 class CounterSource(Protocol):
-    """The counter; `run` has it do something in its own thread. `loaded`: without having to load it first."""
+    """Has the counter do something, in its own thread; `loaded`: without having to load it first."""
 
     @property
     def loaded(self) -> bool: ...
-    def __call__(self) -> Counter: ...
     def run(self, work: Callable[[Counter], T]) -> T: ...
 
 
@@ -176,34 +175,38 @@ class Service:
     def _commit(
         self, job: Job, reading: Reading, summarise: Callable[[Counter, str], Summaries] | None
     ) -> tuple[Entry, Summaries | None]:
-        """Store everything. The summaries are made for the id that is next; where that was taken, once more."""
+        """Store everything. The summaries are made for the id that is next; where that was taken, for one that is ours.
+
+        They are not made while the store is written: the counting thread may be waiting for it.
+        """
         payload, tokens = reading.written or self._write(reading), self._count(reading, inline=summarise is None)
-        made = None
-        if summarise is not None:
-            scratch_id = self.store.next_id(job.scope.tenant, slug_of(job))
-            made = self.counter.run(lambda counter: summarise(counter, scratch_id))
-        salt = self.random_bytes(16)
+        if summarise is None:
+            return self._store(job, self._draft(job, reading, tokens, None), payload, None), None
+        tenant, slug = job.scope.tenant, slug_of(job)
+        made = self.counter.run(partial(_call, summarise, self.store.next_id(tenant, slug)))
+        try:
+            return self._store(job, self._draft(job, reading, tokens, made), payload, made), made
+        except _IdTaken:
+            made = self.counter.run(partial(_call, summarise, self.store.reserve_id(tenant, slug)))
+            draft = replace(self._draft(job, reading, tokens, made), scratch_id=made.scratch_id)
+            return self._store(job, draft, payload, made), made
+
+    def _store(self, job: Job, draft: CaptureDraft, payload: WrittenPayload, made: Summaries | None) -> Entry:
         arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
 
         def seal(head: Head, entry: Entry) -> Sealed:
-            nonlocal made
-            if summarise and made and entry.scratch_id != made.scratch_id:
-                # Not in the counting thread: it may wait for the very transaction that this is part of.
-                made = summarise(self.counter(), entry.scratch_id)
-            sent = "\n".join(made.texts) if made else None
+            if made and entry.scratch_id != made.scratch_id:
+                raise _IdTaken
             more = _kept(entry) if job.audited else ()
-            sealed = self.sealer.capture(head, entry, salt=salt, arguments=arguments, sent=sent, more=more)
-            return replace(sealed, summary=sent, sent_tokens=made.tokens) if made else sealed
+            return self.sealer.capture(head, entry, salt=draft.salt, arguments=arguments, sent=draft.summary, more=more)
 
-        draft = self._draft(job, reading, salt, arguments, inline=made is None, tokens=tokens)
+        draft = replace(draft, call_hash=call_hash_of(job.call.server, job.call.tool, arguments))
         entry = self.store.commit_capture(draft, payload, seal)
         if self.after is not None:
             self.after(job, entry)
-        return entry, made
+        return entry
 
-    def _draft(
-        self, job: Job, reading: Reading, salt: bytes, arguments: bytes, *, inline: bool, tokens: int | None
-    ) -> CaptureDraft:
+    def _draft(self, job: Job, reading: Reading, tokens: int | None, made: Summaries | None) -> CaptureDraft:
         now, shape = self.now(), reading.shape
         return CaptureDraft(
             scope=job.scope,
@@ -211,7 +214,7 @@ class Service:
             tool_name=job.call.tool,
             tool_call_args=redact(job.call.arguments, job.policy.redact_args),
             created_at=now,
-            salt=salt,
+            salt=self.random_bytes(16),
             slug=slug_of(job),
             raw_token_count=tokens,
             structured=shape_to_json(shape),
@@ -223,11 +226,12 @@ class Service:
             rows=shape.rows,
             rows_total=shape.rows_total,
             partial=shape.partial,
-            inline=inline,
+            summary="\n".join(made.texts) if made else None,
+            sent_tokens=made.tokens if made else None,
+            inline=made is None,
             volatility=job.policy.volatility,
             expires_at=int(now) + job.policy.retention,
             form=reading.form,
-            call_hash=call_hash_of(job.call.server, job.call.tool, arguments),
             host_key=job.host_key,
             turn_id=job.turn_id,
             stream_id=job.stream_id,
@@ -276,6 +280,14 @@ class Service:
         known = sent is not None and entry.raw_token_count is not None
         saved = max(0, (entry.raw_token_count or 0) - (sent or 0)) if known else None
         return {"dev.crp/scratch_id": entry.scratch_id, "dev.crp/headers": dict(self.headers([entry], saved))}
+
+
+class _IdTaken(Exception):
+    """Another capture came between: nothing of this one was stored."""
+
+
+def _call(summarise: Callable[[Counter, str], Summaries], scratch_id: str, counter: Counter) -> Summaries:
+    return summarise(counter, scratch_id)
 
 
 def _feed(running: RunningCount, piece: bytes | memoryview, _: Counter) -> None:
