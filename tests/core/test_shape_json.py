@@ -205,7 +205,7 @@ def test_scalar_members_that_matter_come_first_and_nested_ones_have_dotted_names
     shape = shape_of({"zone": "b", "metadata": {"name": "p", "uid": 5}, "status": "up", "list": [1]})
     assert next(name for name, _ in shape.scalars) == "status"
     assert "metadata.uid" in dict(shape.scalars)
-    assert shape.members == (("metadata", "object, 2 keys"), ("list", "list of 1 number"))
+    assert shape.members == (("metadata", "object, 2 keys"), ("list", "list of 1 number: 1"))
 
 
 def test_deep_nesting_is_read_or_let_be_but_never_raises() -> None:
@@ -251,5 +251,5 @@ def test_a_list_of_objects_among_members_says_what_they_hold() -> None:
     assert dict(shape.members) == {
         "users": "list of 1 object (id, name)",
         "orders": "list of 1 object (id, …)",
-        "tags": "list of 1 text",
+        "tags": "list of 1 text: a",
     }

@@ -36,7 +36,7 @@ def preamble(sample: str, delimiter: str) -> int:
     while skip < min(len(lines), _MOST):
         line = lines[skip]
         below = dropwhile(lambda other: delimiter not in other, lines[skip + 1 : _MOST + 1])
-        rest = [other for other in [*below, *lines[_MOST + 1 :]] if other.strip()][:5]
+        rest = [other for other in [*below, *lines[_MOST + 1 :]][:4] if other.strip()]
         title = delimiter not in line and len(rest) >= 2 and all(other.count(delimiter) >= 1 for other in rest)
         if (
             not (line.startswith("#") and (title or line.count(delimiter) < 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from .vocabulary import COUNTS, FIRST, PAGES, plain
 _NULL = Value("", "null")
 _MOST_NAMED, _NAMED_CHARS = 8, 48
 """How many members of a list's objects are named, and in how many characters."""
+_MOST_ITEMS = 3
 
 
 def shape_json(value: Any) -> Shape:
@@ -251,9 +252,12 @@ def _members(value: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe(node: Any) -> str:
-    """`list of 12 objects (id, name)`, `object, 5 keys`, `empty list`."""
+    """`list of 12 objects (id, name)`, `list of 2 texts: a, b`, `object, 5 keys`, `empty list`."""
     if isinstance(node, dict):
-        return f"object, {len(node)} key{'s' * (len(node) != 1)}" if node else "empty object"
+        # What an object has of scalars is listed under dotted names; an object of objects says what they are called.
+        deep = all(isinstance(item, dict) or is_list(item) for item in node.values())
+        keys = f"object, {len(node)} key{'s' * (len(node) != 1)}{_listed_names(node) if deep else ''}"
+        return keys if node else "empty object"
     count = size(node)
     if not count:
         return "empty list"
@@ -269,14 +273,26 @@ def describe(node: Any) -> str:
         "null": "null",
     }
     name = words.get(kind, "item")
-    return f"list of {count:,} {name}{'s' * (count != 1)}{_named(node) if kind == 'object' else ''}"
+    return f"list of {count:,} {name}{'s' * (count != 1)}{_named(node) if kind == 'object' else _few(node)}"
+
+
+def _few(node: Any) -> str:
+    """The items themselves, where they are so few and so short that they take no more room than their number."""
+    items = node if isinstance(node, list) else list(node.head) if node.count == len(node.head) else []
+    if not 1 <= len(items) <= _MOST_ITEMS or any(isinstance(item, dict | list) or item is None for item in items):
+        return ""
+    said = ", ".join(to_value(item).text for item in items)
+    return f": {said}" if said and len(said) <= _NAMED_CHARS else ""
 
 
 def _named(node: Any) -> str:
     """The members a list's objects have, as many as are short enough to be worth their place."""
-    first = node[0] if not isinstance(node, ListFacts) else {column.name: 0 for column in node.columns or ()}
+    return _listed_names(node[0] if not isinstance(node, ListFacts) else [column.name for column in node.columns or ()])
+
+
+def _listed_names(every: Iterable[str]) -> str:
     names: list[str] = []
-    for name in first:
+    for name in every:
         if len(names) == _MOST_NAMED or sum(map(len, names)) + len(name) > _NAMED_CHARS:
             return f" ({', '.join([*names, '…'])})" if names else ""
         names.append(name)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 from crp_mcp.core.shape.model import MOST_MEMBERS, Column, Shape, Value
 
 from .clean import clean, short
 
 NOTHING = '""'
+_MOST_INSIDE = 6
+_FEW_NOTES = 3
+"""With room for no more scalars beside the rows than this, what stands around them in words is left out."""
 _LITERAL = 60
 """A number or date longer than this is described, not shown: it may not be cut."""
 
@@ -116,6 +122,9 @@ def is_partial(shape: Shape) -> bool:
 def notes(shape: Shape, most: int = 8) -> list[str]:
     """Lines about the whole: where it was found, why it is partial, the scalars that stand beside the rows."""
     lines = [about(shape)]
+    around = [line for line in _strings(shape.text.get("around")) if not _counts_only(line, shape)]
+    if around and most > _FEW_NOTES:
+        lines.append("around the rows: " + "; ".join(short(line, 60) for line in around[:2]))
     total = shape.text.get("total_row")
     if isinstance(total, str) and most:
         lines.append(f"the last row is a total, counted with the others: {short(total, 40)}")
@@ -129,6 +138,19 @@ def notes(shape: Shape, most: int = 8) -> list[str]:
     return lines
 
 
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
+
+
+def _counts_only(line: str, shape: Shape) -> bool:
+    """`(412 rows)`: nothing that is not said already."""
+    if (shape.partial_why or "\n").strip(". ") in line:
+        return True
+    numbers = set(re.findall(r"\d+", line.replace(",", "")))
+    told = bool(numbers) and numbers <= {f"{shape.rows}", f"{shape.rows_total}"}
+    return told and len(line) <= 60 and len(re.findall(r"[^\W\d]+", line)) <= 5
+
+
 def _told(shape: Shape, key: str, value: Value) -> bool:
     return shape.partial_why is not None and f"{key}: {value.text}" in shape.partial_why
 
@@ -139,3 +161,18 @@ def example(shape: Shape, place: int) -> str | None:
         if place < len(row) and row[place].type not in ("null", "object", "list"):
             return value_text(row[place], 24)
     return None
+
+
+def inside(shape: Shape, place: int) -> str:
+    """` of name, price, …`: the members of a column's objects, by the first one among the sample rows."""
+    if (shape.columns or ())[place].types != ("object",):
+        return ""
+    cell = next((row[place] for row in shape.head if place < len(row) and row[place].type == "object"), None)
+    if cell is None or cell.cut:
+        return ""
+    try:
+        names = list(json.loads(cell.text))
+    except ValueError:
+        return ""
+    said = ", ".join(short(name, 24) for name in names[:_MOST_INSIDE]) + (", …" if len(names) > _MOST_INSIDE else "")
+    return f", e.g. with {said}" if said else ""

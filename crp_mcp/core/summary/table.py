@@ -11,9 +11,11 @@ from crp_mcp.core.shape.model import Column, Shape
 
 from .clean import short
 from .draft import Draft, Step
-from .facts import NOTHING, column_line, columns_in, example, extent, notes, plural, value_text
+from .facts import NOTHING, column_line, columns_in, example, extent, inside, notes, plural, value_text
 
 _WAYS = ("scratch_query", 'scratch_get(view="raw")')
+_FEW = 3
+"""With so few values of a column shown, there is no room for what its objects hold either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class _Table:
             sample = example(self._shape, place) if with_sample else None
             column = (self._shape.columns or ())[place]
             line = column_line(column, self._shape.rows, detail.tops, ranges=detail.ranges, sample=sample)
+            line += inside(self._shape, place) if detail.tops > _FEW else ""
             self._lines[key] = line
         return line
 
