@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.http.support import Front, fixture, initialize, messages
+from crp_mcp.mcp.http.stream import KEPT_BYTES, Keep, Stream
+from crp_mcp.mcp.spool import Spool
+from tests.http.support import Front, fixture, headers_of, initialize, messages
 
 ASK = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 
@@ -225,3 +228,33 @@ def test_an_event_that_broke_off_in_the_middle_comes_again(front: Front) -> None
     with session.stream(last_event_id=first.removeprefix("id: ")) as events:
         answer = events.message()
     assert len(answer["result"]["content"][0]["text"]) == 3_000_000
+
+
+@pytest.mark.parametrize(("size", "kept"), [(10, 500), (1_000, 262), (900_000, 18), (20_000_000, 0)])
+def test_answers_that_nobody_comes_back_for_do_not_pile_up(tmp_path, size: int, kept: int) -> None:
+    """The latest can still be had; what is large waits on disk, and memory holds little of all."""
+    spool = Spool(tmp_path)
+    keep = Keep(spool, lambda: 0.0)
+    streams: list[Stream] = []
+    for n in range(600 if size < 10_000 else 25):
+        streams.append(Stream(f"r{n}"))
+        streams[-1].put((b"x" * size,), last=True)
+        for gone in keep.too_much(streams):
+            streams.remove(gone)
+    assert [stream.name for stream in streams] == [f"r{at}" for at in range(n + 1 - kept, n + 1)]
+    assert sum(stream.queued for stream in streams) <= KEPT_BYTES
+    spool.close()
+
+
+def test_an_answer_that_cannot_be_asked_for_is_let_go(tmp_path) -> None:
+    """A client that left before it was told of its stream cannot come back for it."""
+    with Front(tmp_path / "store", "--", *fixture()) as front:
+        session = front.session()
+        body = json.dumps({"jsonrpc": "2.0", **call("progress", {"steps": 5, "delay": 0.02})}).encode()
+        head = {"host": "localhost", "content-length": str(len(body)), **headers_of(session.headers)}
+        lines = ["POST /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in head.items()), "", ""]
+        with socket.create_connection((front.client.base_url.host, front.client.base_url.port or 0)) as left:
+            left.sendall("\r\n".join(lines).encode() + body)
+        assert session.text("echo", {"text": "and the call goes on"})
+        with session.stream(last_event_id="r2-0") as events:
+            assert events.response.status_code == 400

@@ -64,6 +64,26 @@ class Session(Channel):
         stream = exchange.stream if exchange else self.streams[GET]
         stream.put(message.pieces)
 
+    def left(self, stream: Stream, request: Request) -> None:
+        """A client has left before the answer to a request. One that was told of nothing cannot ask for the rest."""
+        if not request.status:
+            self._drop(stream)
+        self.forget()
+
+    def _drop(self, stream: Stream) -> None:
+        self.streams.pop(stream.name, None)
+        stream.close()
+
+    def _queued(self, stream: Stream) -> None:
+        super()._queued(stream)
+        if stream.waiting and not stream.attached:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Keep no more for clients that may come back than the limits allow over all their requests."""
+        for stream in self.keep.too_much(stream for name, stream in self.streams.items() if name != GET):
+            self._drop(stream)
+
     def sent(self, stream: Stream, event: Event) -> None:
         """An event is on its way; it is kept for a client that comes back."""
         self.keep.add(stream, event)
@@ -106,8 +126,10 @@ class Handshake:
         uri = text_of(frame.part("uri")) if frame.method == "resources/read" else None
         exchange = session.begin(frame)
         way = self._way(session, exchange.stream)._replace(status=self._answers.handshake(exchange.method, uri))
-        await respond(request, exchange.stream, way)
-        session.forget()
+        if await respond(request, exchange.stream, way):
+            session.forget()
+        else:
+            session.left(exchange.stream, request)
 
     async def get(self, request: Request, principal: Principal) -> None:
         """A stream for what belongs to no request, or the rest of one that broke off."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from crp_mcp.core.wire.frame import Cut, Piece
@@ -92,6 +92,17 @@ class Stream:
 
     def _is_much(self) -> bool:
         return len(self.waiting) > KEPT_EVENTS or self.queued > UNREAD_BYTES
+
+    def lighten(self, light: Callable[[Event], Event]) -> None:
+        """Have what is large of what waits put elsewhere: nobody reads at present."""
+        for index, event in enumerate(self.waiting):
+            if event.in_memory > LARGE:
+                self.waiting[index] = light(event)
+        self.queued = sum(event.in_memory for event in self.waiting)
+
+    @property
+    def on_disk(self) -> int:
+        return sum(event.on_disk for event in self.waiting)
 
     def pop(self) -> Event:
         event = self.waiting.popleft()
@@ -183,7 +194,7 @@ class Keep:
         self._on_disk = 0
 
     def add(self, stream: Stream, event: Event) -> None:
-        event = self._light(event)
+        event = self.light(event)
         stream.kept.append(event)
         self._order.append((self._clock(), stream, event))
         self._bytes += event.in_memory
@@ -205,7 +216,19 @@ class Keep:
             if stream.kept and stream.kept[0] is event:
                 stream.kept.popleft()
 
-    def _light(self, event: Event) -> Event:
+    def too_much(self, streams: Iterable[Stream]) -> list[Stream]:
+        """Of streams that nobody reads, the oldest first, those whose messages are more than may wait."""
+        unread = [one for one in streams if one.waiting and not one.attached]
+        for stream in unread:
+            stream.lighten(self.light)
+        memory, disk = sum(one.queued for one in unread), sum(one.on_disk for one in unread)
+        gone = 0
+        while memory > KEPT_BYTES or disk > KEPT_ON_DISK or len(unread) - gone > KEPT_EVENTS:
+            memory, disk = memory - unread[gone].queued, disk - unread[gone].on_disk
+            gone += 1
+        return unread[:gone]
+
+    def light(self, event: Event) -> Event:
         """The event with what is large of it on disk; as it is where nothing can be stored."""
         if event.in_memory <= LARGE:
             return event
