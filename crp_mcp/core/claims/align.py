@@ -125,7 +125,9 @@ _DETERMINERS = frozenset(("the", "this", "that", "each", "every", "no", "a", "an
 
 def _mentioned(evidence: Evidence, word: str) -> bool:
     """Whether a payload has a word of its own: quoted, or as the start of something longer."""
-    return evidence.mentions is not None and evidence.mentions([f'"{word}"', f'"{word} ', f" {word} ", f",{word},"])
+    forms = {word, word.lower(), word.capitalize()}
+    tests = [f"{a}{form}{b}" for form in forms for a, b in (('"', '"'), ('"', " "), (" ", " "), (",", ","))]
+    return evidence.mentions is not None and evidence.mentions(tests)
 
 
 def _holds(document: Document, root: str) -> bool:

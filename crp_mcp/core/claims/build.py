@@ -17,7 +17,7 @@ from .scene import Cond, Mention, Scene, bare_year, scene_setting
 from .words import LIGHT, word_list
 
 _JOINERS = frozenset((",", "and", "or", "&", "/", ";", "nor", "but", "the"))
-_GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from"""))
+_GLUE = frozenset(word_list("""of in is was were are be the a an : = - , ' " ( at for on by with s from to"""))
 
 
 def build(parse: Parse, work: Work | None = None) -> Scene:
@@ -134,7 +134,14 @@ def _mention(parse: Parse, group: Sequence[Chunk]) -> Mention | None:
     if _scattered(group):
         return None
     return Mention(
-        frozenset(used), tuple(options[:6]), first, last, bool(negation), len(group), conjoined, _is_weak(parse, group)
+        frozenset(used),
+        tuple(options[:6]),
+        first,
+        last,
+        bool(negation),
+        len(group),
+        conjoined,
+        _is_weak(parse, group, beside),
     )
 
 
@@ -144,10 +151,10 @@ def _scattered(group: Sequence[Chunk]) -> bool:
     return len(group) == 1 and len(chunk.words) == 1 and not chunk.when and not chunk.is_exact and len(chunk.values) > 3
 
 
-def _is_weak(parse: Parse, group: Sequence[Chunk]) -> bool:
+def _is_weak(parse: Parse, group: Sequence[Chunk], beside: Chunk | None) -> bool:
     """Whether a mention may be no mention: a year that sets the scene, a common word that happens to be a cell."""
     chunk = group[0]
-    if len(group) > 1:
+    if len(group) > 1 or (beside is not None and chunk.is_exact):
         return False
     if bare_year(chunk):
         return parse.table.kind != "record" and scene_setting(parse, chunk.at) and _goes_on(parse, chunk.at)

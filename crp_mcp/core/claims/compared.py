@@ -14,8 +14,17 @@ from .reading import Reading
 from .rows import bears_out
 from .scene import Scene
 from .versions import Version
+from .words import stem
 
 _MONTH_WORDS = {"day": 1, "week": 7, "month": 30.4375, "year": 365.25}
+
+
+TAKES_TIME = frozenset(stem(w) for w in ("time", "duration", "lap", "latency", "elapsed", "runtime"))
+
+
+def less_time(column: Column, op: Chunk) -> bool:
+    """Whether a word for speed is said of a time, of which the faster has less."""
+    return op.low in ("faster", "quicker", "slower") and bool(set(column.words) & TAKES_TIME)
 
 
 def _factor(scene: Scene, op: Chunk) -> Chunk | None:
@@ -58,7 +67,7 @@ def judge_pair(
     elif op.op == "same":
         holds = abs(gap) <= 1e-9
     elif op.op in ("more", "less"):
-        holds = gap > 1e-9 if op.op == "more" else gap < -1e-9
+        holds = gap > 1e-9 if (op.op == "more") != less_time(column, op) else gap < -1e-9
         if amount is not None and amount.qty:
             spent.add(amount.at)
             fits = bears_out(column, amount.qty, round(abs(gap), 9))

@@ -103,6 +103,8 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     seconds, spent_seconds = _second_counts(scene, others)
     others = [o for o in others if o.at not in spent_seconds]
     extra |= spent_seconds
+    if scene.parse.ops("sum") and any(o.qty and o.qty.compare == "eq" for o in others):
+        return  # a sum is stated beside the count, which is no value of a row
     for filters, told, cost, numbers, named in _filters(scene, number, noun, others, bool(one_of)):
         for selection in scene.combine(filters):
             for conds, used, more in ways(scene, numbers):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .bind import options
+from .compared import TAKES_TIME
 from .dates import When
 from .document import Column
 from .extremes import extreme_rows
@@ -14,10 +15,10 @@ from .model import Distortion
 from .numbers import Number, Quantity
 from .parse import Chunk
 from .reading import Reading
-from .rows import bears_out, quote
+from .rows import bears_out, number_rows, quote
 from .scene import Cond, Mention, Scene, Selection
 from .versions import Version
-from .words import stem, word_list
+from .words import word_list
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -83,12 +84,9 @@ def _than_any(scene: Scene) -> frozenset[int]:
     return frozenset()
 
 
-_TAKES_TIME = frozenset(stem(w) for w in word_list("time duration lap latency elapsed runtime"))
-
-
 def directions(column: Column, op: Chunk, direction: str) -> list[str]:
-    """Where less is better (`rank`), `best` is the smallest, and `highest` may be either."""
-    if op.low in ("fastest", "slowest", "quickest") and set(column.words) & _TAKES_TIME:
+    """Where less is better, `best` is the smallest; `highest` rank may be either."""
+    if op.low in ("fastest", "slowest", "quickest") and set(column.words) & TAKES_TIME:
         return ["min" if op.low != "slowest" else "max"]
     if op.low in ("oldest", "youngest") and column.is_date:
         return ["min" if direction == "max" else "max"]
@@ -169,9 +167,10 @@ def _beside_them(subject: Sequence[Mention], among: Selection) -> bool:
     return any(o.column is c.column and not o.rows & c.rows for m in subject for o in m.options for c in among.conds)
 
 
-def _says_when(op: Chunk, mention: Mention) -> bool:
-    """Whether a date after `peaked` is when that was, and limits nothing."""
-    return op.low.startswith("peak") and mention.first > op.at and any(o.column.is_date for o in mention.options)
+def _says_when(scene: Scene, op: Chunk, mention: Mention) -> bool:
+    """Whether a date after `peaked` or `was hottest` is when that was, and limits nothing."""
+    told = op.low.startswith("peak") or (op.at > 0 and scene.chunks[op.at - 1].low in ("is", "was", "were"))
+    return told and mention.first > op.at and any(o.column.is_date for o in mention.options)
 
 
 def _trails(scene: Scene, op: Chunk, subject: Sequence[Mention], filters: Sequence[Mention]) -> bool:
@@ -190,13 +189,13 @@ def _is_one_name(scene: Scene, mentions: Sequence[Mention]) -> bool:
 
 def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...], float]]:
     mentions = scene.mentions
-    if mentions:
+    if mentions and not any(scene.chunks[m.first - 1].low in ("among", "amongst", "within") for m in mentions):
         yield mentions, (), 0.12 if len(mentions) > 1 else 0.0
     if len(mentions) > 1:
         told = _predicate(scene, op)
         for i, subject in enumerate(mentions):
             filters = mentions[:i] + mentions[i + 1 :]
-            if not any(m in told or _says_when(op, m) for m in filters):
+            if not any(m in told or _says_when(scene, op, m) for m in filters):
                 yield (subject,), filters, 0.05 * (i > 0)
 
 
@@ -247,11 +246,19 @@ def _value_fits(
     """Whether a number beside a superlative is the extreme, or what its holder has in the column named with it."""
     if bears_out(column, qty, best):
         return True, frozenset()
+    if rows := _is_name(scene, qty):
+        return bool(rows & held), frozenset()
     found = options(scene, chunk)
     for cond, used, _ in found:
         if cond.rows & held:
             return True, used
     return (False, found[0][1]) if found else (bears_out(column, qty, best), frozenset())
+
+
+def _is_name(scene: Scene, qty: Quantity) -> frozenset[int]:
+    """Rows that a number is the name of, where the clause has the noun that they are called by (`the order is 17`)."""
+    refs = [r.column for c in scene.columns for r in c.columns if r.column.is_id or r.column.is_serial]
+    return frozenset().union(*(number_rows(c, qty) for c in refs if qty.compare == "eq"))
 
 
 def _each_holds(mention: Mention, held: frozenset[int], members: Sequence[frozenset[int]]) -> bool:
@@ -277,6 +284,7 @@ def _how_much(
             if best is None or isinstance(best, When | Version) or chunk.qty is None or chunk.at in named:
                 continue
             holds = bears_out(column, chunk.qty, best)
+            holds = None if holds is False and _is_name(scene, chunk.qty) else holds
             sql = f"SELECT {AGGREGATES[way]}({quote(column.name)}) FROM {{table}}{selection.where}"
             yield Reading(
                 "extreme-value",

@@ -33,9 +33,14 @@ def readings(scene: Scene) -> Iterator[Reading]:
                 continue
             holds = bears_out(ref.column, number.qty, found) or None
             sql = f"SELECT SUM({quote(ref.column.name)}) FROM {{table}}{selection.where}"
-            used = selection.used | {number.at, noun.at}
+            used = selection.used | {number.at, noun.at} | _what_was_done(scene)
             kind = Distortion.NUMBER_CHANGED
             yield Reading("sum", holds, used, sql, show(found), number.text, kind, 0.1 + selection.cost, firm=False)
+
+
+def _what_was_done(scene: Scene) -> set[int]:
+    """The verb of a sum (`were sold`), which needs no counterpart."""
+    return {c.at for c in scene.chunks[1:] if c.is_content and scene.chunks[c.at - 1].low in ("was", "were")}
 
 
 _OF_MANY = frozenset(stem(w) for w in ("count", "counts", "headcount", "number", "num", "total", "quantity", "qty"))

@@ -44,7 +44,7 @@ def readings(scene: Scene) -> Iterator[Reading]:
     """One row that meets everything said."""
     if any(c.op in _BLOCKERS and not names_column(c) and c.at not in scene.bound for c in scene.chunks):
         return
-    if scene.table.kind == "list":
+    if scene.table.kind == "list" or (scene.parse.ops("both") and not any(m.listed > 1 for m in scene.mentions)):
         return
     yield from _conjunction(scene)
 
@@ -71,6 +71,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             anchored = record or _anchored(scene, every)
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
+            unsaid = any(c.is_content for at in nots for c in scene.chunks[at + 1 : at + 3])
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
             if record and not _says_enough(scene, every):
                 continue
@@ -81,7 +82,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             firm = anchored and not (nots and (len(nots) > 1 or len(every) > 2))
             yield Reading(
                 "lookup",
-                None if minor else holds,
+                None if minor or unsaid else holds,
                 frozenset(spent),
                 sql,
                 found if not rows else f"{len(rows)} such rows",

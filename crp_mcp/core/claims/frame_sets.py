@@ -139,6 +139,8 @@ def _all(scene: Scene) -> Iterator[Reading]:
             for selection in scene.combine(said):
                 if not selection.conds or set(selection.columns) & set(domain.columns) or not domain.rows:
                     continue
+                if not domain.conds and not scene.parse.ops("all"):
+                    continue  # `both` says of which two
                 sized = all(agrees(c.qty, len(domain.rows)) for c in numbers if c.qty)
                 bad = domain.rows & selection.rows if nots else domain.rows - selection.rows
                 listed = [m for mention, cond in domain.pairs if mention.listed > 1 for m in cond.members]

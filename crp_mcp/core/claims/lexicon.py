@@ -37,6 +37,7 @@ OPS: dict[tuple[str, ...], str] = {
     ("average",): "avg", ("mean",): "avg", ("averaged",): "avg", ("averages",): "avg", ("averaging",): "avg",
     ("on", "average"): "avg",
     ("median",): "median", ("total",): "sum", ("sum",): "sum", ("combined",): "sum", ("altogether",): "sum",
+    ("together",): "sum",
     ("in", "total"): "sum", ("adds", "up", "to"): "sum", ("add", "up", "to"): "sum", ("added", "up", "to"): "sum",
     ("amounts", "to"): "sum", ("amount", "to"): "sum", ("sums", "to"): "sum", ("sum", "to"): "sum",
     ("comes", "to"): "sum", ("come", "to"): "sum", ("came", "to"): "sum",

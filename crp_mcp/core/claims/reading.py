@@ -138,6 +138,8 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 0.2 if name.is_exact else 0.6
     if _is_said(scene, run):
         return 1.0
+    if _restricts(scene, run):
+        return 0.6
     if len(run) == 1 and _verbal(run[0]):
         return 0.25
     if _is_subject(scene, run):
@@ -173,7 +175,19 @@ def _is_said(scene: Scene, run: list[Chunk]) -> bool:
     if verb in ("is", "are") and _verbal(run[0]) and scene.table.kind != "record":
         after = scene.chunks[run[-1].at + 1 :]
         return run[0].stem not in REPORT and not any(c.values or c.columns or c.qty or c.when for c in after)
+    if verb in ("was", "were") and _verbal(run[0]) and scene.table.kind != "record":
+        return run[0].stem not in REPORT and not scene.chunks[run[-1].at + 1 :][1:]
     return verb in ("is", "was", "are", "were") and not _verbal(run[0])
+
+
+def _restricts(scene: Scene, run: list[Chunk]) -> bool:
+    """Whether a word without counterpart says which ones of all, or of so many, are meant (`all direct flights`)."""
+    lead = scene.chunks[run[0].at - 1] if run[0].at else None
+    after = scene.chunks[run[0].at + 1] if run[0].at + 1 < len(scene.chunks) else None
+    if lead is None or after is None or not (lead.op in ("all", "none", "both") or (lead.qty and not lead.when)):
+        return False
+    noun = after.columns or after.is_content or after.stem in scene.parse.context or after.stem in scene.table.nouns
+    return bool(noun) and after.low.endswith("s") and not run[0].low.endswith("s")
 
 
 _BEFORE_SAID = frozenset(word_list("a an not very quite still now all both currently also mostly"))
