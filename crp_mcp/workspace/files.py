@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ SECRETS = (
 )  # fmt: skip
 NOT_SECRET = (".env.example", ".env.sample", ".env.template", "*.py", "*.md", "*.rst")
 PRIVATE_KEY = b"PRIVATE KEY-----"
+_SECRET, _OPEN = (re.compile("|".join(map(fnmatch.translate, names))) for names in (SECRETS, NOT_SECRET))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,7 @@ def _walk(root: Path, folder: Path, below: str, rules: tuple[Ignore, ...], wante
 def is_secret(name: str) -> bool:
     """Whether a file of this name is not to be read, whatever is in it."""
     lower = name.lower()
-    return any(fnmatch.fnmatchcase(lower, one) for one in SECRETS) and not any(
-        fnmatch.fnmatchcase(lower, one) for one in NOT_SECRET
-    )
+    return not _OPEN.match(lower) and _SECRET.match(lower) is not None
 
 
 def read_text(file: File) -> str | None:

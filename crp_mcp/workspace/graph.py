@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from .model import Definition
 from .python import DOMAIN as PYTHON
@@ -124,26 +125,31 @@ class Graph:
     def called_by(self, number: int) -> list[int]:
         _, one = self._must(number)
         wanted = self._tree.callers.get(one.name, ()) if one.path else ()
-        return [n for n in self._alive(wanted) if n != number and self._leads(n, number, one.name)][:STEPS_MOST]
+        found = (n for n in self._alive(wanted) if n != number and self._leads(n, number, one.name))
+        return list(islice(found, STEPS_MOST))
 
     def _leads(self, caller: int, number: int, name: str) -> bool:
         """Whether one of a caller's calls of that name means this definition."""
         source, one = self._must(caller)
+        ending = f".{name}"
         return any(
-            self._target(caller, source, said) == number for said in one.calls if said.rpartition(".")[2] == name
+            self._target(caller, source, said) == number
+            for said in one.calls
+            if said.endswith(name) and (said == name or said.endswith(ending))
         )
 
     def subclasses(self, number: int) -> list[int]:
         _, one = self._must(number)
         wanted = self._tree.users.get(one.name, ()) if one.kind == "class" else ()
-        return [n for n in self._alive(wanted) if number in self.bases(n)][:STEPS_MOST]
+        return list(islice((n for n in self._alive(wanted) if number in self.bases(n)), STEPS_MOST))
 
     def imported_by(self, number: int) -> list[int]:
         source, one = self._must(number)
         if one.path:
             return []
         wanted = self._tree.users.get(source.module.rpartition(".")[2], ())
-        return [n for n in self._alive(wanted) if n != number and number in self.imports(n)][:STEPS_MOST]
+        found = (n for n in self._alive(wanted) if n != number and number in self.imports(n))
+        return list(islice(found, STEPS_MOST))
 
     def _alive(self, numbers: Sequence[int]) -> Iterator[int]:
         return (n for n in numbers[: 10 * STEPS_MOST] if self._tree.definitions[n] is not None)
