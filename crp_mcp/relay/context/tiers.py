@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
 
 from crp_mcp.core.assemble.bm25 import Bm25
 from crp_mcp.core.assemble.corpus import CONVERSATION, EPHEMERAL, PERSISTENT, About, Ranked
@@ -22,12 +18,13 @@ from crp_mcp.errors import NotFound
 from crp_mcp.relay.reading import Reader, decode_start
 from crp_mcp.relay.service import Counter
 from crp_mcp.relay.using import Ask, Using
-from crp_mcp.store import Filters, SqliteStore, Stub, changes, facts, history, turns
+from crp_mcp.store import Filters, SqliteStore, Stub, facts, history, turns
 from crp_mcp.store.ids import number_of
 
 from . import stored
 from .links import Links
 from .origins import Origins
+from .relations import Relations, derived_from
 
 ENTRIES_MOST = 300
 """The newest entries of the conversation that words are looked up in; pins, and what is named, come on top."""
@@ -39,7 +36,6 @@ PAST_MOST = 100
 OPENING = 2_048
 """Bytes of a payload that words are looked up in, beside its summary."""
 BACKEND = "store"
-_ID = re.compile(r"scratch_\w+", re.ASCII)
 
 Words = dict[tuple[str, ...], Counts[str]]
 """By tenant, project, URI and name: URIs are counted anew for every tenant, names are given later."""
@@ -67,10 +63,13 @@ class Tiers:
     _order: list[str] = field(default_factory=list)
     about_past: bool = False
     _past: list[str] = field(default_factory=list)
-    _sources: Mapping[str, Sequence[str]] | None = None
+    _relations: Relations = field(init=False)
     _used: set[tuple[str, ...]] = field(default_factory=set)
 
     backends = frozenset((BACKEND,))
+
+    def __post_init__(self) -> None:
+        self._relations = Relations(self.store, self.links, self.items)
 
     @property
     def origins(self) -> Origins:
@@ -189,40 +188,7 @@ class Tiers:
         return [uri for one in meant if (uri := self.store_entry(one)) is not None]
 
     def neighbours(self, uri: str) -> Iterable[tuple[str, str]]:
-        item = self.items.get(uri)
-        found: list[tuple[str, str]] = []
-        if isinstance(item, Entry):
-            found += [("derivedFrom", stored.entry_uri(one)) for one in derived_from(item)]
-            depends = self._depends()
-            found += [("dependsOn", stored.entry_uri(one)) for one in depends.get(item.scratch_id, ())]
-            found += [("usedBy", stored.entry_uri(one)) for one in depends if item.scratch_id in depends[one]]
-            revisions = self.store.ask(changes.revisions, item.scope, item.scratch_id)
-            found += [("isRevisionOf", stored.entry_uri(one.scratch_id)) for one in revisions]
-            for other, what in self.items.items():
-                if isinstance(what, Turn) and item.scratch_id in (*what.referenced, *what.produced):
-                    found.append(("referencedBy", other))
-                elif isinstance(what, Fact) and what.source == item.scratch_id:
-                    found.append(("basisOf", other))
-        elif isinstance(item, Turn):
-            found += [("contains", stored.entry_uri(one)) for one in item.produced]
-            found += [("references", stored.entry_uri(one)) for one in item.referenced]
-        elif isinstance(item, Fact) and item.source:
-            found.append(("derivedFrom", stored.entry_uri(item.source)))
-        return [(relation, other) for relation, other in found if other in self.items]
-
-    def _depends(self) -> Mapping[str, Sequence[str]]:
-        """For each entry the earlier ones whose id, or a value out of which, stands in its call's arguments."""
-        if self._sources is None:
-            entries = [one for one in self.items.values() if isinstance(one, Entry)]
-            carried = self.links.of(entries, [one for one in self.items.values() if isinstance(one, Turn)])
-            ids = {one.scratch_id for one in entries}
-            named = {one.scratch_id: ids_in(one) & ids - {one.scratch_id} for one in entries}
-            self._sources = {
-                one: list(dict.fromkeys((*sorted(its), *carried.get(one, ()))))
-                for one, its in named.items()
-                if its or one in carried
-            }
-        return self._sources
+        return self._relations.of(uri)
 
     def about(self, uri: str) -> About | None:
         item = self.items.get(uri)
@@ -270,7 +236,7 @@ class Tiers:
         said.append(("arguments", [stored.arguments_text(whole)] if whole.tool_call_args else []))
         said.append(("used in turns", [str(turn) for turn in whole.referenced_by]))
         said.append(("derived from", derived_from(whole)))
-        said.append(("depends on", self._depends().get(whole.scratch_id, ())))
+        said.append(("depends on", self._relations.depends().get(whole.scratch_id, ())))
         said.append(("supersedes", [whole.supersedes] if whole.supersedes else []))
         if self._use(whole) is Use.EXCLUDE:
             return stored.entry_node(whole, None, "", []).at_most(0)
@@ -293,18 +259,3 @@ class Tiers:
         if not isinstance(item, Entry) or is_current(item, self.now):
             return ""
         return needed(item, self.now) if self._use(item) is Use.EXCLUDE else warning(item, self.now)
-
-
-def ids_in(entry: Entry) -> set[str]:
-    """The ids that stand in a call's arguments; a query's own are what it is derived from."""
-    if entry.origin != "capture":
-        return set()
-    return set(_ID.findall(orjson.dumps(dict(entry.tool_call_args), default=str).decode()))
-
-
-def derived_from(entry: Entry) -> list[str]:
-    """Ids of what an entry was made from."""
-    sources: Any = entry.tool_call_args.get("derivedFrom") if entry.origin == "query" else None
-    if not isinstance(sources, list):
-        return []
-    return [str(one["scratch_id"]) for one in sources if isinstance(one, dict) and "scratch_id" in one]
