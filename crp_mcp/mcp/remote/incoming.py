@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 from crp_mcp.core.wire.frame import Frame, Malformed, parse_line, text_of
+from crp_mcp.core.wire.marks import MARK, marks_of
 from crp_mcp.core.wire.requests import same_id
 from crp_mcp.core.wire.scan import items
 from crp_mcp.log import log
 from crp_mcp.mcp.framing import Message, load
 from crp_mcp.mcp.spool import SpoolFile
 
-from .headers import MARK, Marks, marks_of
+from .headers import Marks
 from .outgoing import Outgoing
 
 
@@ -78,13 +79,14 @@ def _without_wrong(server: str, message: Frame, marks: dict[str, Marks]) -> Mess
         tool = json.loads(raw)
         name = tool.get("name") if isinstance(tool, dict) else None
         try:
-            found: Marks = marks_of(tool.get("inputSchema")) if isinstance(name, str) else {}
+            found: Marks = marks_of(tool.get("inputSchema")) if isinstance(name, str) else ()
         except ValueError as error:
             log("warning", "tool_left_out", server=server, tool=str(name), reason=str(error))
             left_out = True
             continue
-        if found and isinstance(name, str):
-            marks[name] = found
+        marks.pop(str(name), None)
+        if found:
+            marks[str(name)] = found
         kept.append(raw)
     if not left_out:
         return message

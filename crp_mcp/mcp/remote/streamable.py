@@ -117,7 +117,7 @@ class Streamable:
         return {**headers, "mcp-protocol-version": self._peer.version} if self._peer.version else headers
 
     def _marks(self, message: Outgoing) -> dict[str, str]:
-        marks = self._peer.marks.get(message.name or "", {}) if message.method == "tools/call" else {}
+        marks = self._peer.marks.get(message.name or "", ()) if message.method == "tools/call" else {}
         return message_headers(message, marks)
 
     # -- answers -------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Streamable:
         for _ in range(PAGES):
             params = {"_meta": message.member("_meta"), **({} if cursor is None else {"cursor": cursor})}
             listing = Outgoing((request_line(b'"crp-mcp-tools"', "tools/list", dump(params)),), message.inbound)
-            headers = {"accept": ACCEPT, **message_headers(listing, {})}
+            headers = {"accept": ACCEPT, **message_headers(listing, ())}
             async with self._peer.ask("POST", self._url, headers, listing) as response:
                 answer = await self._peer.read_privately(response, listing)
             if not isinstance(answer, Frame):
