@@ -12,7 +12,7 @@ from crp_mcp.log import log
 
 from .events import EventReader
 from .faults import Fault, pause_before_retry, rpc_error, says_session, status_fault
-from .headers import SESSION, message_headers
+from .headers import SESSION, Marks, message_headers
 from .http import Response, short_body
 from .incoming import learn_tools
 from .listening import Listening
@@ -117,8 +117,8 @@ class Streamable:
         return {**headers, "mcp-protocol-version": self._peer.version} if self._peer.version else headers
 
     def _marks(self, message: Outgoing) -> dict[str, str]:
-        marks = self._peer.marks.get(message.name or "", ()) if message.method == "tools/call" else {}
-        return message_headers(message, marks)
+        marks: Marks = self._peer.marks.get(message.name or "", ())
+        return message_headers(message, marks if message.method == "tools/call" else ())
 
     # -- answers -------------------------------------------------------------------------------------------------
 
