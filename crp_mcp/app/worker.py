@@ -28,8 +28,6 @@ LARGE = 2 << 20
 """Results of more bytes than this are captured on a thread of their own, so that small ones pass them by."""
 TINY = 16 << 10
 """Results of no more bytes than this are captured where tokens are counted, so that neither waits for the other."""
-SWITCH_SECONDS = 0.001
-"""How long a thread that computes keeps others waiting: a small capture gives way, and asks back, a dozen times."""
 END_GRACE = 3.0
 UPKEEP_EVERY = 5.0
 
@@ -169,7 +167,6 @@ def where_of(error: BaseException) -> str:
 def main() -> None:
     """Entry point: settings are the first argument, as JSON."""
     settings = Settings.from_text(sys.argv[1])
-    sys.setswitchinterval(SWITCH_SECONDS)
     keep_little()
     source = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     target = os.fdopen(os.dup(1), "wb", buffering=1 << 16)

@@ -12,9 +12,6 @@ from crp_mcp.store import Store
 
 from .results import Reading, read_result
 
-PIECE = 256 * 1024
-"""Bytes read at once: each step with a piece holds others up for a millisecond, after which they have their turn."""
-
 Read = Callable[[int, int], bytes]
 """Bytes from one offset up to another."""
 
@@ -31,14 +28,14 @@ def read_spooled(store: Store, read: Read, start: int, end: int) -> Reading:
     builder = ShapeBuilder(is_error=payload.is_error)
     try:
         with store.open_payload() as writer:
-            for piece in payload.pieces(read, window=PIECE):
+            for piece in payload.pieces(read):
                 writer.write(piece)
                 builder.feed(piece)
             written = writer.close()
     except NotExact:
         return read_result(read(start, end))
     shape = builder.finish()
-    text = Text(0, written.size, lambda: payload.pieces(read, window=PIECE), shape)
+    text = Text(0, written.size, lambda: payload.pieces(read), shape)
     return Reading(
         "text",
         shape,
