@@ -107,7 +107,7 @@ def of_another(claim: Claim, one: Evidence, document: Document, evidence: Sequen
         for other in evidence:
             named = other is not one and token.stem in context_of(other) - frozenset(name_words(other.server))
             held = not by_name and other is not one and other.mentions is not None and _mentioned(other, token.text)
-            if named or (held and token.stem not in LIGHT and len(token.low) >= LEAST_NAME):
+            if named or (held and token.stem not in LIGHT and len(token.low) >= LEAST_NAME - token.text[:1].isupper()):
                 return token.text
     return ""
 

@@ -15,7 +15,7 @@ from .dates import When, find_dates, year_of
 from .numbers import Number, cell_number, in_one_unit
 from .units import CURRENCIES, Measure, measure_of, unit_in_name
 from .versions import Version, version_of
-from .words import fold, keys, name_words, stem, word_list
+from .words import fold, keys, name_words, split_camel, stem, word_list
 
 _YEARLY = frozenset(
     stem(w) for w in ("year", "season", "date", "since", "founded", "established", "born", "edition", "debut")
@@ -232,6 +232,8 @@ class Column:
         out: dict[tuple[str, ...], list[int]] = {}
         for text, rows in cells.items():
             out.setdefault(keys(text[:200]), []).extend(rows)
+            if (apart := keys(split_camel(text[:60]))) and len(apart) > 1 and " " not in text:
+                out.setdefault(apart, []).extend(rows)
             for part in text.parts if isinstance(text, Listed) else ():
                 out.setdefault(keys(part[:200]), []).extend(rows)
         return out

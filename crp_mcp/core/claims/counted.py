@@ -171,3 +171,18 @@ def names_something(scene: Scene, at: int) -> bool:
     """Whether a word stands there that what is counted may be called, however general it is (`6 people`)."""
     chunk = scene.chunks[at] if at < len(scene.chunks) else None
     return chunk is not None and chunk.is_plain and chunk.words[0].is_word and chunk.low not in STOP
+
+
+def says_more(scene: Scene, noun: Chunk | None) -> bool:
+    """Whether something without counterpart is said of what is counted (`two pull requests need a rebase`)."""
+    for chunk in scene.chunks[noun.at + 1 :] if noun is not None else ():
+        lead = scene.chunks[chunk.at - 1].low
+        known = chunk.stem in REPORT or chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns
+        if chunk.is_content and not known and lead not in _TOPICS:
+            return True
+        if lead in _TOPICS:
+            return False
+    return False
+
+
+_TOPICS = frozenset(word_list("in at of for from on by with within across during about named called"))

@@ -19,6 +19,7 @@ from .counted import (
     names_something,
     noun_of,
     picks_one,
+    says_more,
     whole_fits,
     whole_of,
 )
@@ -120,8 +121,9 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
                     holds = False if wrong and reading.holds else reading.holds
+                    more_said = not selection.conds and not conds and says_more(scene, noun)
                     bare = noun is None and bool(selection.conds) and not names_something(scene, number.at + 1)
-                    yield replace(reading, holds=holds, firm=reading.firm and not loose and not bare)
+                    yield replace(reading, holds=holds, firm=reading.firm and not (loose or bare or more_said))
 
 
 def _all_among(mention: Mention, rows: frozenset[int]) -> bool:

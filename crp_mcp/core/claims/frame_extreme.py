@@ -12,7 +12,7 @@ from .extremes import extreme_rows
 from .frame_aggregate import AGGREGATES, LOW_IS_GOOD, Held, aggregates, ranges, ranges_by_between, show, targets
 from .frame_groups import most_rows
 from .model import Distortion
-from .numbers import Number, Quantity
+from .numbers import Number, Quantity, agrees
 from .parse import Chunk
 from .reading import Reading
 from .rows import bears_out, number_rows, quote
@@ -228,6 +228,9 @@ def _holder_check(
     ok, used, stated, cost = next((w for w in ways if w[0]), ways[0])
     for chunk in scene.numbers:
         if chunk.qty is None or isinstance(best, When | Version) or (chunk.when and chunk.qty.value != best):
+            continue
+        if scene.chunks[chunk.at - 2].low == "of" and agrees(chunk.qty, len(scene.body)):
+            used |= {chunk.at}  # `of the five`
             continue
         fits, named = _value_fits(scene, chunk, chunk.qty, column, best, held)
         if fits is not None:

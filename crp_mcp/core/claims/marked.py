@@ -43,10 +43,12 @@ def _marked(parse: Parse, chunk: Chunk) -> Mention | None:
 
 
 def _not_before(parse: Parse, chunk: Chunk) -> frozenset[int]:
-    """The `not` that stands right before what something is said to be, where it is the only one."""
+    """The `not` or `out of` right before what something is said to be, where it is the only one."""
     at = chunk.at - 1
     while at >= 0 and parse.chunks[at].low in ("yet", "currently", "fully", "yet", "being"):
         at -= 1
+    if parse.chunks[at].low == "of" and at and parse.chunks[at - 1].low == "out":
+        return frozenset((at - 1, at))
     alone = at > 0 and parse.chunks[at].op == "not" and len(parse.ops("not", "none")) == 1
     return frozenset((at,)) if alone else frozenset()
 
@@ -73,7 +75,7 @@ def _mention(column: Column, chunk: Chunk, nots: frozenset[int], *, positive: bo
     wanted = _TRUE if positive else _FALSE
     rows = frozenset(r for r, t in enumerate(column.texts) if fold(t).strip() in wanted)
     cond = Cond(rows, f"{quote(column.name)} = '{'true' if positive else 'false'}'", column, (), 0.05, chunk.text)
-    return Mention(frozenset((chunk.at,)) | nots, (cond,), min(chunk.at, *nots, chunk.at), chunk.at)
+    return Mention(frozenset((chunk.at,)) | nots, (cond,), min((chunk.at, *nots)), chunk.at)
 
 
 def is_mark(column: Column) -> bool:

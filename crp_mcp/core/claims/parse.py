@@ -83,6 +83,7 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others
     quantities = [
         q for q in amounts if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
     ]
+    quantities = [q for q in quantities if not _stands_for(text, q)]
     if any(c.is_version for c in table.columns):
         quantities = [q for q in quantities if not _is_version(text, q, table)]
     chunks: list[Chunk] = []
@@ -92,6 +93,17 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others
         chunks.append(chunk)
         at += len(chunk.words)
     return Parse(text, table, tuple(chunks), context, others)
+
+
+_THE_ONE = re.compile(
+    r"\b(?:\w+est|most \w+|least \w+|first|last|next|this|that|which|another|other|every|each|no|right|same)\s+$",
+    re.IGNORECASE,
+)
+
+
+def _stands_for(text: str, qty: Quantity) -> bool:
+    """Whether `one` stands for a noun (`the deepest one`), and counts nothing."""
+    return qty.word and qty.value == 1 and qty.literal.lower() == "one" and bool(_THE_ONE.search(text[: qty.start]))
 
 
 _BEFORE_VERSION = re.compile(r"\b(?P<word>\w+)(?:\s+(?:number|is|was|at|to|of|:|=|of \w+ is|of \w+ was))*\s*$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -41,6 +42,10 @@ _OP_COST = {
 _TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])
 _DETERMINERS = frozenset(word_list("""the a an his her their its this that these those our your my each every all"""))
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
+_CODE = re.compile(r"v?\d+(?:\.\d+)+|\d+|(?=\w*\d)(?=\w*[a-z])\w{6,}")
+"""A number, version or id: it is said for its own sake."""
+_AGAINST = frozenset(("over", "under", "above", "below", "beyond", "within"))
+"""Before a column's name these compare something with it."""
 NAMED = 0.9
 """What a column costs that is named in full and that nothing is made of."""
 _WEIGHTY = frozenset(("max", "min", "more", "less"))
@@ -61,6 +66,8 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 0.05 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
         elif chunk.qty:
             cost += 2.5
+        elif chunk.columns and chunk.at and scene.chunks[chunk.at - 1].low in _AGAINST:
+            cost += 1.5
         elif chunk.columns and not (chunk.op in _WEIGHTY and not names_column(chunk)):
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
             known = known or _entitles(scene, chunk)
@@ -134,8 +141,11 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
         return 2.0
     if any(_is_given(scene, c) for c in run):
         return 1.2
+    if any(_CODE.fullmatch(c.low) for c in run):
+        return 1.2
     if (name := _extends_name(scene, run, spent)) is not None:
-        return 0.2 if name.is_exact else 0.6
+        narrows = run[-1].at < name.at and name.text.islower() and not scene.parse.text.islower()
+        return 0.2 if name.is_exact and not narrows else 0.6
     if _is_said(scene, run):
         return 1.0
     if _restricts(scene, run):

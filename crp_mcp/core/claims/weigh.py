@@ -251,7 +251,8 @@ def _table(text: str, table: Table, document: Document, context: frozenset[str],
         judged = _from_answer(answer)
         if answer.outcome is Outcome.UNVERIFIABLE:
             return replace(judged, cost=result.cost, frame="stated-partial")
-        if result.cost > 0.85 or (answer.outcome is Outcome.CONTRADICTED and result.cost > 0.55):
+        unsure = result.cost > 0.55 or not reading.firm
+        if result.cost > 0.85 or (answer.outcome is Outcome.CONTRADICTED and unsure):
             return replace(
                 judged,
                 outcome=Outcome.UNVERIFIABLE,

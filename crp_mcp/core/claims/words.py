@@ -125,6 +125,11 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(stem(k) for k in keys(text))
 
 
+def split_camel(text: str) -> str:
+    """`devDependency` as two words; what has no such joint as it is."""
+    return _CAMEL.sub(" ", text)
+
+
 def name_words(name: str) -> tuple[str, ...]:
     """Words of a column name or key: `orderTotal_usd` -> order, total, usd (stems)."""
     return stems(_CAMEL.sub(" ", clean(name).replace("_", " ").replace(".", " ").replace("-", " ")))
