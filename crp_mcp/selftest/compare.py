@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from .expected import Ours, clear, is_refusal, mended_id
+from .expected import METHOD_NOT_FOUND, Ours, clear, is_refusal, mended_id
 from .tokens import ABSENT, Difference, Node, NotJson, differences, get, parse, put, text_of
 
 GONE = "! (gone) #1"
@@ -97,14 +97,19 @@ def _mended(probe: Probe, direct: Sequence[Message], through: Sequence[Message])
     one, three = ([m.node for m in side if m.key[0] == "<"] for side in (direct, through))
     if probe.unreadable and len(one) <= len(three) and all(is_refusal(node) or _is_result(node) for node in three):
         return "mended: what cannot be read is refused by us, or repaired, and the session goes on"
-    asked = three and all(_is_result(node) and get(node, "id") in probe.sent for node in three)
-    if probe.about_ids and asked and not any(map(_is_result, one)):
+    asked = three and all(_is_answer(node) and get(node, "id") in probe.sent for node in three)
+    if probe.about_ids and asked and not any(map(_is_answer, one)):
         return f"mended: an answer under the id {next(iter(probe.sent))}, which the server itself does not manage"
     return None
 
 
 def _is_result(node: Node) -> bool:
     return get(node, "result") is not None
+
+
+def _is_answer(node: Node) -> bool:
+    """A result, or that there is no such method: what a server says to a ping under any id it manages."""
+    return _is_result(node) or get(node, "error", "code") == METHOD_NOT_FOUND
 
 
 def judge_stderr(era: str, direct: str, again: str, through: str) -> Finding:

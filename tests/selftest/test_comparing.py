@@ -118,6 +118,8 @@ def test_ids_given_back_exactly_are_a_mend() -> None:
         finding = judge("handshake", probe, Recording(direct), Recording(direct), right, OURS)
         assert finding.same
         assert finding.notes[0].startswith("mended: ")
+    unknown = Recording((f'{{"id":{big},"error":{{"code":-32601}}}}',))  # a revision without ping
+    assert judge("2026-07-28", probe, Recording(()), Recording(()), unknown, OURS).notes[0].startswith("mended: ")
     wrong = Recording(('{"id":7,"result":{}}',))
     assert not judge("handshake", probe, right, right, wrong, OURS).same
 
