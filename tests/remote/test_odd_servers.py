@@ -124,6 +124,31 @@ def test_a_tool_that_was_not_listed_is_listed_where_its_headers_lack(tmp_path: P
     run(go())
 
 
+@pytest.mark.parametrize(("ident", "version"), [("ü", "1"), ("日本 x", "1"), ('q"', "1"), ("plain", "1\n2")])
+def test_what_is_to_be_repeated_goes_back_as_it_came(tmp_path: Path, ident: str, version: str) -> None:
+    """A session's id may be any text; what no header can carry is an error that says so, and ends nothing."""
+
+    async def handler(request: Request) -> None:
+        if request.message.get("method") == "initialize":
+            await request.result({**GREETED, "protocolVersion": version}, mcp_session_id=ident)
+        elif "id" in request.message:
+            await request.result({"got": request.headers["mcp-session-id"].encode("latin-1").decode()})
+        else:
+            await request.answer(b"", 202)
+
+    async def go() -> None:
+        async with odd(handler) as server, connected(server.url, tmp_path) as core:
+            await core.greet()
+            answer = await core.ask("tools/list")
+            if version == "1":
+                assert answer["result"] == {"got": ident}
+            else:
+                assert "no header can carry" in message_of(answer)
+                assert answer["error"]["data"] == {"dev.crp/http": {"reached": False}}
+
+    run(go())
+
+
 @pytest.mark.parametrize("lost", ["404", "400"])
 def test_a_lost_session_is_begun_again_once(tmp_path: Path, lost: str) -> None:
     """The call that found out is made again, since it was not run; what the server had been told is repeated."""
@@ -221,7 +246,9 @@ def test_a_server_that_is_busy_is_waited_for_where_that_is_safe(tmp_path: Path, 
             assert ("result" in answer) == served
             if not served:
                 assert "answered tools/call with HTTP 503 (Service Unavailable)" in message_of(answer)
-                assert answer["error"]["data"] == {"dev.crp/http": {"status": 503, "retryAfter": "0", "reached": False}}
+                assert answer["error"]["data"] == {
+                    "dev.crp/http": {"status": 503, "retryAfter": "0", "reached": "unknown"}
+                }
                 assert SECRET not in json.dumps(answer)
         await server.stop()
 

@@ -18,7 +18,9 @@ CONNECTION_CLOSED = -32000
 REQUEST_TIMEOUT = -32001
 UNSUPPORTED_VERSION = -32022
 HTTP_DATA = "dev.crp/http"
-"""In an error's data: what HTTP said. With `"reached": false`, the server itself has not seen the request."""
+"""In an error's data: what HTTP said. `"reached": false`: the server itself has not seen the request."""
+UNKNOWN = "unknown"
+"""The same, where it may have."""
 
 
 class Failure(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .answers import HTTP_DATA, UNSUPPORTED_VERSION, Failure
+from .answers import HTTP_DATA, UNKNOWN, UNSUPPORTED_VERSION, Failure
 from .frame import Frame, text_of
 from .scan import members
 
@@ -81,6 +81,6 @@ def turned_away(answer: Frame) -> Failure | None:
     except ValueError:
         return None
     about = said.get(HTTP_DATA) if isinstance(said, dict) else None
-    if not isinstance(about, dict) or about.get("reached") is not False:
+    if not isinstance(about, dict) or about.get("reached") not in (False, UNKNOWN):
         return None
     return Failure(code, text_of(answer.part("message")) or "", said)

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
-from crp_mcp.core.wire.answers import CONNECTION_CLOSED, HTTP_DATA, METHOD_NOT_FOUND, Failure
+from crp_mcp.core.wire.answers import CONNECTION_CLOSED, HTTP_DATA, METHOD_NOT_FOUND, UNKNOWN, Failure
 from crp_mcp.core.wire.scan import NotJson, items, members
 
 _LONGEST_WAIT = 30.0
@@ -19,15 +19,17 @@ _PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))'
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e ]+")
 
 
-_NOT_THE_SERVER = (401, 403, 407, 408, 429)
-"""Said by what stands before a server; so is all from 500 on."""
+_NOT_THE_SERVER = (401, 403, 407, 429)
+"""Said by what stands before a server, which has not seen the request."""
+_PERHAPS_NOT = (408,)
+"""The same, but it may have; so with all from 500 on."""
 
 
 class Fault(Exception):
     """A request got no answer. The text completes "The MCP server X …".
 
-    `sent`: it may have been run. `passing`: it may well succeed a moment later. `reached`: the server itself has seen
-    it and does not take it, which tells something of the server. `http`: what HTTP said.
+    `sent`: it may have been run. `passing`: it may well succeed a moment later. `reached`: whether the server itself
+    has seen it and does not take it, which tells something of the server; None: unknown. `http`: what HTTP said.
     """
 
     def __init__(
@@ -36,19 +38,19 @@ class Fault(Exception):
         *,
         sent: bool = True,
         passing: bool = False,
-        reached: bool = False,
+        reached: bool | None = None,
         code: int = CONNECTION_CLOSED,
         http: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(text)
         self.sent = sent
         self.passing = passing
-        self.reached = reached
+        self.reached = False if reached is None and not sent else reached
         self.code = code
         self.http = http
 
     def failure(self, server: str) -> Failure:
-        about = {**self.http, **({} if self.reached else {"reached": False})}
+        about = {**self.http, **({} if self.reached else {"reached": UNKNOWN if self.reached is None else False})}
         return Failure(self.code, f"The MCP server {server!r} {self}.", {HTTP_DATA: about} if about else None)
 
 
@@ -56,7 +58,7 @@ def status_fault(status: int, headers: Mapping[str, str], method: str) -> Fault:
     """What an HTTP status that is no success means for a request."""
     wait = headers.get("retry-after")
     http = {"status": status, **({"retryAfter": wait} if wait else {})}
-    reached = status < 500 and status not in _NOT_THE_SERVER
+    reached = False if status in _NOT_THE_SERVER else None if status in _PERHAPS_NOT or status >= 500 else True
     said = f"answered {method} with HTTP {status}{_phrase(status)}"
     code = METHOD_NOT_FOUND if method == "server/discover" and status in (404, 405) else CONNECTION_CLOSED
     return Fault(f"{said}{_advice(status, wait)}", code=code, reached=reached, http=http)

@@ -91,7 +91,9 @@ async def exchange(
     for _ in range(REDIRECTS + 1):
         sending = Sending(message) if message else None
         more = {"content-length": str(message.size), "content-type": "application/json"} if message else {}
-        request = client.build_request(method, target, headers={**headers, **more}, content=sending)
+        # What a server wants repeated, such as the id of a session, may be any text: it goes back as it came.
+        given = {name: value.encode("utf-8", "surrogateescape") for name, value in {**headers, **more}.items()}
+        request = client.build_request(method, target, headers=given, content=sending)  # type: ignore[arg-type]
         response = await _send(client, request, sending)
         following = _redirect(response)
         if following is None:
@@ -136,13 +138,16 @@ _UNSENT = (
     httpx2.ConnectTimeout,
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
+    httpx2.LocalProtocolError,
     httpx2.ProxyError,
 )
 
 
 def _passes(error: BaseException) -> bool:
     """Whether it may be over in a moment: a server that starts, a connection that broke."""
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.ProxyError | httpx2.ConnectTimeout):
+    if isinstance(
+        error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.ProxyError | httpx2.ConnectTimeout
+    ):
         return False
     return not any(isinstance(cause, ssl.SSLError | socket.gaierror) for cause in _causes(error))
 
@@ -219,6 +224,8 @@ def reason_of(error: BaseException) -> str:
             return "could not be reached: its host name is not known; check the URL and the network"
         if isinstance(cause, ConnectionRefusedError):
             return "could not be reached: the connection was refused; check that it runs, and its port"
+    if isinstance(error, httpx2.LocalProtocolError):
+        return "wants something repeated in a header that no header can carry, such as the id of its session"
     if isinstance(error, httpx2.ConnectTimeout):
         return f"could not be reached within {CONNECT_SECONDS:g} s"
     if isinstance(error, httpx2.ProxyError):

@@ -94,7 +94,11 @@ async def _ask(login: Login, form: dict[str, str], client: dict[str, Any] | None
     if status == 200 and isinstance(answer.get("access_token"), str) and answer["access_token"].isascii():
         return answer
     if status >= 500 or status == 429:
-        raise Fault(f"needs a new token, and its authorization server answered HTTP {status}; try again", passing=True)
+        raise Fault(
+            f"needs a new token, and its authorization server answered HTTP {status}; try again",
+            passing=True,
+            reached=False,
+        )
     said = answer.get("error")
     raise Refused(f"the authorization server said {said}" if said in ERRORS else f"HTTP {status}")
 
