@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -79,6 +78,8 @@ def context_tools(
     def tools() -> ContextTools:
         with lock:
             if not made:
+                import secrets  # it loads OpenSSL, and what is above here is read before the first answer
+
                 from crp_mcp.mcp.tools.context import ContextTools
                 from crp_mcp.relay.context.budget import Budgets
                 from crp_mcp.relay.context.history import Historian

@@ -9,8 +9,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 LAUNCHERS = frozenset(
     {"uv", "uvx", "pipx", "npx", "npm", "env", "sh", "bash", "dash", "zsh", "fish", "cmd", "nohup", "setsid"}
@@ -20,8 +20,7 @@ LAUNCHERS = frozenset(
 MAX_ANCESTORS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """One ancestor: process id, when it started (opaque; tells a reused id apart), program name."""
 
     pid: int

@@ -7,7 +7,6 @@ import re
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from crp_mcp.config.http import HttpConfig
@@ -80,7 +79,7 @@ async def _serve(
     tools: bool,
 ) -> int:
     limits, reaper = config.limits, Reaper()
-    settings = replace(settings, host_key="")
+    settings = settings._replace(host_key="")
     tenants = Tenants(
         settings, tools=tools, most=limits.tenants, alone=not config.authenticates, clearances=entry.clearance
     )

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crp_mcp.errors import Refused
@@ -94,8 +93,7 @@ class Tenants:
         if self._alone:
             return self._settings
         clearance = self._clearances(name)
-        return replace(
-            self._settings,
+        return self._settings._replace(
             store=str(self._settings.folder / FOLDER / folder_name(name)),
             clearance=(*_of_tenant(self._settings.clearance, name), *((("*", clearance),) if clearance else ())),
         )

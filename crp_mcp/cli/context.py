@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +96,7 @@ def _ask(options: argparse.Namespace, request: Any) -> tuple[Reply, dict[str, st
             raise BadRequest(f"--root: {root} is no folder")
     settings = common.settings_of(options)
     if roots:
-        settings = replace(settings, roots=tuple(map(str, roots)))
+        settings = settings._replace(roots=tuple(map(str, roots)))
     budget = ContextBudget(max_tokens=options.max_tokens)
     if not store_file(Path(settings.store)).exists():
         if options.cursor:

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     settings = common.settings_of(options, host=True)
     others = [process.key for process in read_ancestors()]
     hosts = list(dict.fromkeys([settings.host_key, *others]))
-    engine = open_engine(replace(settings, conversation=None))
+    engine = open_engine(settings._replace(conversation=None))
     try:
         hooks = Hooks(
             engine.store,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,6 +36,23 @@ COMMANDS = {
 USAGE = 2
 
 
+class Formatter(argparse.HelpFormatter):
+    """Finds the terminal's width by itself: argparse loads `shutil` for that, for every parser that is made."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
+
+
 class Parser(argparse.ArgumentParser):
     """Repeats what it refuses in a form that drives no terminal."""
 
@@ -48,7 +66,8 @@ def run(arguments: Sequence[str]) -> int:
         return _other(arguments)
     name = arguments[0]
     module = import_module(f"crp_mcp.cli.{name}")
-    parser = Parser(prog=f"crp-mcp {name}", description=COMMANDS[name][:1].upper() + COMMANDS[name][1:])
+    description = COMMANDS[name][:1].upper() + COMMANDS[name][1:]
+    parser = Parser(prog=f"crp-mcp {name}", description=description, formatter_class=Formatter)
     module.add(parser)
     failed: int | None = getattr(module, "FAILED", None)  # for a command whose codes from 1 on are answers
     try:

@@ -110,7 +110,7 @@ def _serve_http(
         http = replace(http, token_file=Path(options.token_file).expanduser())
     if http.authenticates and (config is None or config.roots is None):
         # Whoever comes in over the network has no business in the files of the folder we were started in.
-        settings = replace(settings, roots=(), host_roots=False)
+        settings = settings._replace(roots=(), host_roots=False)
     in_place = bool(options.upstream or options.url)
     return serve_http(options.http, specs, settings, http, in_place=in_place, tools=not options.no_tools)
 
