@@ -20,10 +20,22 @@ from crp_mcp.store.survey import EntryRow, entry_rows
 from .findings import Findings
 from .ledger import Ledger
 
+_CALL = """
+SELECT c.session, c.id, c.seq, c.tool, c.input, c.fixed,
+    (SELECT min(g.seq) FROM said.gone g WHERE g.digest = c.digest AND g.seq > c.seq),
+    EXISTS (SELECT 1 FROM said.gone e WHERE e.id = c.id AND e.session = c.session AND e.how = 'evicted'),
+    coalesce((SELECT p.pinned FROM said.pin p WHERE p.id = c.id AND p.session = c.session), 0),
+    (SELECT min(i.seq) FROM said.issued i WHERE i.receipt = ?2 AND i.id = c.id AND i.session = c.session),
+    (SELECT min(n.seq) FROM said.issued n WHERE n.supersedes = ?2 AND n.id = c.id AND n.session = c.session),
+    (SELECT r.id FROM said.replaced r WHERE r.old = c.id AND r.session = c.session ORDER BY r.seq DESC LIMIT 1)
+FROM said.call c WHERE c.digest = ?1
+"""
+"""For the digest and the receipt of an entry as it is here; in one statement, since there may be very many entries."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The record of an entry's call."""
+    """The record of an entry's call, and what later ones say of it; the numbers are those of records."""
 
     session: str
     id: str
@@ -31,6 +43,14 @@ class Call:
     tool: str | None
     input: str | None
     fixed: str | None
+    purged: int | None
+    evicted: bool
+    """Or another one of that name: tenants may share names."""
+    pinned: bool
+    issued: int | None
+    """Where the receipt that the entry names was issued for it, and where another one replaced that."""
+    replaced: int | None
+    successor: str | None
 
 
 @dataclass(slots=True)
@@ -49,7 +69,7 @@ class Entries:
         for row in entry_rows(self.ledger.db):
             self.ledger.db.execute("INSERT OR IGNORE INTO said.held VALUES (?)", (row.payload_id,))
             digest = self._digest(row)
-            call = None if digest is None else self._call(digest)
+            call = None if digest is None else self._call(digest, row.receipt)
             if wanted is not None and wanted not in (row.conversation, call and call.session):
                 continue
             self.checked += 1
@@ -70,8 +90,8 @@ class Entries:
         except (ValueError, TypeError):
             return None
 
-    def _call(self, digest: str) -> Call | None:
-        found = self.ledger.ask("SELECT session, id, seq, tool, input, fixed FROM said.call WHERE digest = ?", digest)
+    def _call(self, digest: str, receipt: str | None) -> Call | None:
+        found = self.ledger.ask(_CALL, digest, receipt)
         return Call(*found[0]) if found else None
 
     def _unrecorded(self, row: EntryRow) -> None:
@@ -87,7 +107,7 @@ class Entries:
         if (row.scratch_id, row.conversation) != (call.id, call.session) or number_of(call.id) != row.number:
             self._fault(row, call.seq, f"is not where it was recorded: it was {call.id} of another place")
         self._check_fixed(row, call)
-        self._check_gone(row, call, digest)
+        self._check_gone(row, call)
         self._check_pin(row, call)
         self._check_receipt(row, call, digest)
         self._check_successor(row, call)
@@ -126,12 +146,11 @@ class Entries:
         except ValueError:
             return b""
 
-    def _check_gone(self, row: EntryRow, call: Call, digest: str) -> None:
-        purged = self.ledger.ask("SELECT seq FROM said.gone WHERE digest = ? AND seq > ?", digest, call.seq)
-        if purged:
-            self._fault(row, purged[0][0], "was purged and is here again", FaultKind.ERASURE)
-        same, evicted = self._named(call), self._evictions(call)
-        if evicted and len(evicted) >= same:
+    def _check_gone(self, row: EntryRow, call: Call) -> None:
+        if call.purged is not None:
+            self._fault(row, call.purged, "was purged and is here again", FaultKind.ERASURE)
+        evicted = self._evictions(call) if call.evicted else []
+        if evicted and len(evicted) >= self._named(call):
             self._fault(row, evicted[0], "was evicted and is here again")
 
     def _named(self, call: Call) -> int:
@@ -144,20 +163,17 @@ class Entries:
         return [row[0] for row in self.ledger.ask(known, call.id, call.session)]
 
     def _check_pin(self, row: EntryRow, call: Call) -> None:
-        found = self.ledger.ask("SELECT pinned, seq FROM said.pin WHERE id = ? AND session = ?", call.id, call.session)
-        pinned, seq = found[0] if found else (0, call.seq)
-        if row.persistence != ("PINNED" if pinned else "EPHEMERAL") and self._named(call) == 1:
-            self._fault(row, seq, "is not pinned, but was" if pinned else "is pinned, which nobody recorded")
+        if row.persistence != ("PINNED" if call.pinned else "EPHEMERAL") and self._named(call) == 1:
+            said = self.ledger.ask("SELECT seq FROM said.pin WHERE id = ? AND session = ?", call.id, call.session)
+            what = "is not pinned, but was" if call.pinned else "is pinned, which nobody recorded"
+            self._fault(row, said[0][0] if said else call.seq, what)
 
     def _check_receipt(self, row: EntryRow, call: Call, digest: str) -> None:
         """The receipt in force is the last one issued for it, and says the same of summary, label and epoch."""
-        known = "SELECT seq, receipt FROM said.issued WHERE id = ? AND session = ? AND receipt = ?"
-        mine = self.ledger.ask(known, call.id, call.session, row.receipt)
-        if not mine:
+        if call.issued is None:
             return self._fault(row, call.seq, "names a receipt that was not issued for it", FaultKind.RECEIPT)
-        newer = "SELECT seq FROM said.issued WHERE supersedes = ? AND id = ? AND session = ?"
-        if later := self.ledger.ask(newer, row.receipt, call.id, call.session):
-            return self._fault(row, later[0][0], "names a receipt that another one has replaced", FaultKind.RECEIPT)
+        if call.replaced is not None:
+            return self._fault(row, call.replaced, "names a receipt that another one has replaced", FaultKind.RECEIPT)
         try:
             receipt: dict[str, Any] = orjson.loads(row.receipt_body or b"null") or {}
         except ValueError:
@@ -166,7 +182,7 @@ class Entries:
             return None  # missing or not a receipt: said where receipts are looked at
         for differs, what in self._differences(row, receipt, digest):
             if differs:
-                self._fault(row, mine[0][0], f"differs from its receipt: {what} is another", FaultKind.RECEIPT)
+                self._fault(row, call.issued, f"differs from its receipt: {what} is another", FaultKind.RECEIPT)
         return None
 
     def _differences(self, row: EntryRow, receipt: dict[str, Any], digest: str) -> list[tuple[bool, str]]:
@@ -179,10 +195,10 @@ class Entries:
         ]
 
     def _check_successor(self, row: EntryRow, call: Call) -> None:
-        known = "SELECT id, seq FROM said.replaced WHERE old = ? AND session = ? ORDER BY seq"
-        said = self.ledger.ask(known, call.id, call.session)
-        if row.superseded_by != (said[-1][0] if said else None) and self._named(call) == 1:
-            self._fault(row, said[-1][1] if said else call.seq, "has a successor that was not recorded, or lost it")
+        if row.superseded_by != call.successor and self._named(call) == 1:
+            known = "SELECT max(seq) FROM said.replaced WHERE old = ? AND session = ?"
+            seq = self.ledger.ask(known, call.id, call.session)[0][0] or call.seq
+            self._fault(row, seq, "has a successor that was not recorded, or lost it")
 
     def _check_payload(self, row: EntryRow, call: Call) -> None:
         there = row.payload
