@@ -116,13 +116,16 @@ _ADVICE_PAIRS = {
 
 
 def use_own_names(statement: Statement) -> None:
-    """Call functions by the names SQLite has for them."""
+    """Call functions by the names SQLite has for them; its LIKE does not tell A from a, and so is ILIKE."""
     tokens = statement.tokens
     for token, after in pairwise(tokens):
         if token.kind == "word" and token.low in _SAME and after.text == "(":
             own = _SAME[token.low]
             statement.renamed[f"{own}("] = f"{token.text}("
             token.text = token.low = token.name = token.key = own
+        elif token.kind == "word" and token.low == "ilike" and after.kind == "text" and after.text.isascii():
+            statement.renamed[" LIKE "] = f" {token.text} "
+            token.text, token.low = "LIKE", "like"
 
 
 def advice_at_start(token: Token) -> str | None:

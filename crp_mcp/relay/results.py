@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from crp_mcp.core.asked import with_asked
 from crp_mcp.core.payload import (
     Scan,
     Structured,
@@ -46,6 +47,14 @@ class Reading:
     """Set where the payload had to be written to be read at all."""
     labels: tuple[object, ...] = ()
     """Labels the upstream gave it: they may only raise the declared one."""
+
+    def asked(self, arguments: Mapping[str, Any]) -> Reading:
+        """The same, knowing what was asked for."""
+        shape = with_asked(self.shape, arguments)
+        if shape is self.shape:
+            return self
+        texts = tuple(replace(text, shape=shape) if text.shape is self.shape else text for text in self.texts)
+        return replace(self, shape=shape, texts=texts)
 
 
 def read_result(result: bytes) -> Reading:

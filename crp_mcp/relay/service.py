@@ -128,7 +128,7 @@ class Service:
 
     def settle(self, job: Job, reading: Reading) -> Outcome:
         """Decide, summarise, store, answer: what follows once a result has been read."""
-        outcome = self._settle(job, reading)
+        outcome = self._settle(job, reading.asked(job.call.arguments))
         if self.guard is None or self.guard.clears(job.scope, outcome.entry):
             return outcome
         self.guard.record(job.scope, [outcome.entry])

@@ -252,3 +252,29 @@ def test_redacted_arguments_are_not_kept(at: Bench) -> None:
     assert outcome.entry.tool_call_args == {"token": "[redacted]", "q": 1}
     at.engine.store.checkpoint(truncate=True)
     assert b"s3cret" not in at.engine.store.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments", "partial", "said"),
+    [
+        (37, {"q": "x", "per_page": 37}, True, "partial: as many rows as asked for (per_page: 37)"),
+        (37, {"maxResults": "37"}, True, "partial: as many rows as asked for (maxResults: 37)"),
+        (37, {"query": "SELECT * FROM t LIMIT 37;"}, True, "partial: as many rows as asked for (LIMIT 37)"),
+        (37, {"query": "SELECT * FROM t ORDER BY n LIMIT 37"}, False, "json rows\n"),
+        (37, {"limit": 50}, False, "json rows\n"),
+        (100, {"limit": 500}, False, "json rows\n"),
+        (100, {"q": "x"}, False, "partial: maybe, as 100 rows are as many as a limit often lets through"),
+        (2_500, {"q": "x"}, False, "partial: maybe, as 2,500 rows are"),
+        (130, {"q": "x"}, False, "json rows\n"),
+    ],
+)
+def test_as_many_rows_as_asked_for_may_not_be_all(
+    at: Bench, rows: int, arguments: dict[str, Any], partial: bool, said: str
+) -> None:
+    """A full page is partial, and a round number of rows is remarked; the three numbers stay what they are."""
+    outcome = at.capture(text_result(json.dumps(order_rows(rows))), arguments=arguments, policy={"inline_tokens": 0})
+    assert (outcome.entry.partial, outcome.entry.rows, outcome.entry.rows_total) == (partial, rows, None)
+    assert outcome.result is not None
+    summary = texts(outcome.result)[0]
+    assert said in summary
+    assert summary.startswith("UPSTREAM PARTIAL: total unknown, returned 37" if partial else "3 of ")
