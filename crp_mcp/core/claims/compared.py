@@ -8,7 +8,7 @@ from .dates import When, compare, days
 from .document import Column
 from .frame_aggregate import Held, show
 from .model import Distortion
-from .numbers import agrees
+from .numbers import Number, agrees
 from .parse import Chunk
 from .reading import Reading
 from .rows import bears_out
@@ -39,52 +39,52 @@ def judge_pair(
     scene: Scene, op: Chunk, column: Column, x: Held, y: Held, used: frozenset[int], sql: str, cost: float
 ) -> Iterator[Reading]:
     """Whether x stands to y as the sentence says, with the difference where it gives one."""
-    spent = (
-        set(used)
-        | {op.at}
-        | {c.at for c in scene.parse.ops("than", "not")}
-        | {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
-    )
-    found = f"{show(x)} and {show(y)}"
+    spent = used | {op.at} | {c.at for c in scene.parse.ops("than", "not")}
+    spent |= {c.at for c in scene.chunks if c.op == "same" and c.at > op.at}
     if isinstance(x, Version) and isinstance(y, Version):
-        yield from _judge_versions(scene, op, x, y, frozenset(spent), sql, cost)
-        return
-    if isinstance(x, When | Version) or isinstance(y, When | Version):
-        if isinstance(x, When) and isinstance(y, When):
-            yield from _judge_dates(scene, op, x, y, frozenset(spent), sql, found, cost)
-        return
-    negated = scene.negated
-    gap = x - y
+        yield from _judge_versions(scene, op, x, y, spent, sql, cost)
+    elif isinstance(x, When) and isinstance(y, When):
+        yield from _judge_dates(scene, op, x, y, spent, sql, f"{show(x)} and {show(y)}", cost)
+    elif not isinstance(x, When | Version) and not isinstance(y, When | Version):
+        yield from _judge_numbers(scene, op, column, x, y, spent, sql, cost)
+
+
+def _judge_numbers(
+    scene: Scene, op: Chunk, column: Column, x: Number, y: Number, used: frozenset[int], sql: str, cost: float
+) -> Iterator[Reading]:
     amount = _amount(scene, op)
-    holds: bool | None
+    kind = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
+    found = f"{show(x)} and {show(y)}"
+    said: tuple[bool | None, set[int]] | None = None
     if op.op == "twice":
-        holds = abs(x - 2 * y) <= 1e-9 if not scene.parse.ops("more") else x > 2 * y
-        spent |= {c.at for c in scene.parse.ops("more", "same")}
-    elif op.op == "same" and (factor := _factor(scene, op)) is not None and factor.qty:
-        ratio = x / y if y else 0.0
-        holds = agrees(factor.qty, round(ratio, 9))
-        spent.add(factor.at)
+        more = scene.parse.ops("more")
+        said = x > 2 * y if more else abs(x - 2 * y) <= 1e-9, {c.at for c in scene.parse.ops("more", "same")}
     elif op.op == "same":
-        holds = abs(gap) <= 1e-9
+        said = _as_many(scene, op, x, y)
     elif op.op in ("more", "less"):
-        holds = gap > 1e-9 if (op.op == "more") != less_time(column, op) else gap < -1e-9
-        if amount is not None and amount.qty:
-            spent.add(amount.at)
-            fits = bears_out(column, amount.qty, round(abs(gap), 9))
-            holds = None if fits is None and holds else holds and bool(fits)
-    else:
-        return
-    distortion = Distortion.NUMBER_CHANGED if amount else Distortion.MAGNITUDE_ALTERED
-    yield Reading(
-        "compare",
-        None if holds is None else holds != negated,
-        frozenset(spent),
-        sql,
-        found,
-        scene.parse.text,
-        distortion,
-        cost,
-    )
+        said = _differs(op, column, x - y, amount)
+    if said is not None:
+        holds, spent = said
+        holds = None if holds is None else holds != scene.negated
+        yield Reading("compare", holds, used | spent, sql, found, scene.parse.text, kind, cost)
+
+
+def _as_many(scene: Scene, op: Chunk, x: Number, y: Number) -> tuple[bool | None, set[int]]:
+    """`as many as`, `three times as many as`."""
+    factor = _factor(scene, op)
+    if factor is None or factor.qty is None:
+        return abs(x - y) <= 1e-9, set()
+    return agrees(factor.qty, round(x / y if y else 0.0, 9)), {factor.at}
+
+
+def _differs(op: Chunk, column: Column, gap: Number, amount: Chunk | None) -> tuple[bool | None, set[int]]:
+    """`more than`, `5 more than`; what is faster has less of a time."""
+    more = (op.op == "more") != less_time(column, op)
+    holds: bool | None = gap > 1e-9 if more else gap < -1e-9
+    if amount is None or amount.qty is None:
+        return holds, set()
+    fits = bears_out(column, amount.qty, round(abs(gap), 9))
+    return (None if fits is None and holds else holds and bool(fits)), {amount.at}
 
 
 def _judge_versions(

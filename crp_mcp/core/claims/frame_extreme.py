@@ -15,6 +15,7 @@ from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk
 from .reading import Reading
+from .roles import beside_them, is_one_name, roles, trails
 from .rows import bears_out, number_rows, quote
 from .scene import Cond, Mention, Scene, Selection
 from .versions import Version
@@ -128,19 +129,15 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
     """Each mention in turn as the holder of the extreme, the others as filters; all together too."""
     negated = scene.negated
     nots = scene.nots
-    for subject, filters, doubt in _roles(scene, op):
+    for subject, filters, doubt in roles(scene, op):
         for selection in scene.combine(filters):
             held, best = extreme_rows(column, selection.rows, way)
-            if best is None or len(selection.rows) < 2 or _beside_them(subject, selection):
+            if best is None or len(selection.rows) < 2 or beside_them(subject, selection):
                 continue
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
                 continue
-            if (
-                holds
-                and filters
-                and (_is_one_name(scene, (*subject, *filters)) or _trails(scene, op, subject, filters))
-            ):
+            if holds and filters and (is_one_name(scene, (*subject, *filters)) or trails(scene, op, subject, filters)):
                 overall, best_of_all = extreme_rows(column, scene.body, way)
                 whole = (
                     best_of_all is not None and _holder_check(scene, scene.mentions, overall, column, best_of_all)[0]
@@ -160,55 +157,6 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
                 Distortion.ENTITY_SUBSTITUTED,
                 cost + doubt + selection.cost + extra_cost,
             )
-
-
-def _beside_them(subject: Sequence[Mention], among: Selection) -> bool:
-    """Whether a name stands beside others of its column rather than among them (`A is best, followed by B and C`)."""
-    return any(o.column is c.column and not o.rows & c.rows for m in subject for o in m.options for c in among.conds)
-
-
-def _says_when(scene: Scene, op: Chunk, mention: Mention) -> bool:
-    """Whether a date after `peaked` or `was hottest` is when that was, and limits nothing."""
-    told = op.low.startswith("peak") or (op.at > 0 and scene.chunks[op.at - 1].low in ("is", "was", "were"))
-    return told and mention.first > op.at and any(o.column.is_date for o in mention.options)
-
-
-def _trails(scene: Scene, op: Chunk, subject: Sequence[Mention], filters: Sequence[Mention]) -> bool:
-    """Whether a name follows the one that `the largest X is` gives: it may be said of that one (`A, for B`)."""
-    verb = next((c.at for c in scene.chunks[op.at + 1 :] if c.low in ("is", "was", "are", "were")), None)
-    return verb is not None and all(verb < s.first < f.first for s in subject for f in filters)
-
-
-def _is_one_name(scene: Scene, mentions: Sequence[Mention]) -> bool:
-    """Whether two names stand as one (`March in the North`): both together, or one within the other."""
-    first, last = min(mentions, key=lambda m: m.first), max(mentions, key=lambda m: m.first)
-    between = [c.low for c in scene.chunks[first.last + 1 : last.first]]
-    named = [m for m in mentions if any(c.when for c in scene.chunks[m.first : m.last + 1])]
-    return len(mentions) == 2 and between in (["in", "the"], ["in"]) and first.first <= 1 and last not in named
-
-
-def _roles(scene: Scene, op: Chunk) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...], float]]:
-    mentions = scene.mentions
-    if mentions and not any(scene.chunks[m.first - 1].low in ("among", "amongst", "within") for m in mentions):
-        yield mentions, (), 0.12 if len(mentions) > 1 else 0.0
-    if len(mentions) > 1:
-        told = _predicate(scene, op)
-        for i, subject in enumerate(mentions):
-            filters = mentions[:i] + mentions[i + 1 :]
-            if not any(m in told or _says_when(scene, op, m) for m in filters):
-                yield (subject,), filters, 0.05 * (i > 0)
-
-
-_WITHIN = frozenset(("in", "for", "among", "of", "during", "at", "within", "from", "the", ","))
-
-
-def _predicate(scene: Scene, op: Chunk) -> list[Mention]:
-    """Names said of `the latest X` after its verb (`was sent by A`): no limits of X."""
-    verb = next((c for c in scene.chunks[op.at + 1 :] if c.low in ("is", "was", "are", "were")), None)
-    opens = all(c.low in ("the", "our", "your", "its") for c in scene.chunks[: op.at])
-    if verb is None or not opens or any(m.first < verb.at for m in scene.mentions):
-        return []
-    return [m for m in scene.mentions if scene.chunks[m.first - 1].low not in _WITHIN]
 
 
 def _holder_check(

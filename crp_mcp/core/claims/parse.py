@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from .dates import When, claim_dates
+from .dates import When
 from .document import Table
 from .lexicon import ATTRIBUTES, OPS, OUTCOME_WORDS, REPORT, ROW_NOUNS
 from .link import ColumnRef, ValueRef, link_columns, link_values
 from .numbers import ORDINALS, Quantity
-from .quantities import find_quantities
-from .words import LIGHT, STOP, Token, fold, stem, tokens, word_list
+from .stated import bare_year_number, numbers_and_dates
+from .words import LIGHT, STOP, Token, stem, tokens, word_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +78,7 @@ class Parse:
 def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others: tuple[Table, ...] = ()) -> Parse:
     """Cut a clause into chunks, longest and most telling reading of each stretch first."""
     words = tokens(text)
-    amounts = find_quantities(text)
-    dates = [d for d in claim_dates(text) if not _counts_rows(text, d) and not _compared(d, amounts)]
-    quantities = [
-        q for q in amounts if not any(d.start < q.end and q.start < d.end and not _bare_year(d, q) for d in dates)
-    ]
-    quantities = [q for q in quantities if not _stands_for(text, q)]
-    if any(c.is_version for c in table.columns):
-        quantities = [q for q in quantities if not _is_version(text, q, table)]
+    dates, quantities = numbers_and_dates(text, table)
     chunks: list[Chunk] = []
     at = 0
     while at < len(words):
@@ -95,66 +88,53 @@ def parse(text: str, table: Table, context: frozenset[str] = frozenset(), others
     return Parse(text, table, tuple(chunks), context, others)
 
 
-_THE_ONE = re.compile(
-    r"\b(?:\w+est|most \w+|least \w+|first|last|next|this|that|which|another|other|every|each|no|right|same)\s+$",
-    re.IGNORECASE,
-)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the words from one place on may be, and over how many of them each reaches."""
+
+    values: tuple[ValueRef, ...]
+    v_len: int
+    columns: tuple[ColumnRef, ...]
+    c_len: int
+    op: str
+    o_len: int
+    when: When | None
+    d_len: int
+    qty: Quantity | None
+    q_len: int
+
+    @property
+    def exact(self) -> bool:
+        return any(v.exact for v in self.values)
+
+    def columns_over(self, length: int) -> tuple[ColumnRef, ...]:
+        return self.columns if self.c_len == length else ()
+
+    def values_over(self, length: int) -> tuple[ValueRef, ...]:
+        return self.values if self.v_len == length else ()
+
+    def op_over(self, length: int) -> str:
+        return self.op if self.o_len == length else ""
 
 
-def _stands_for(text: str, qty: Quantity) -> bool:
-    """Whether `one` stands for a noun (`the deepest one`), and counts nothing."""
-    return qty.word and qty.value == 1 and qty.literal.lower() == "one" and bool(_THE_ONE.search(text[: qty.start]))
-
-
-_BEFORE_VERSION = re.compile(r"\b(?P<word>\w+)(?:\s+(?:number|is|was|at|to|of|:|=|of \w+ is|of \w+ was))*\s*$")
-
-
-def _is_version(text: str, qty: Quantity, table: Table) -> bool:
-    """Whether a dotted number is a version: it stands in a column of those, or follows the column's name."""
-    literal = text[qty.start : qty.end].strip()
-    if "." not in literal or qty.unit or qty.compare != "eq":
-        return False
-    columns = [c for c in table.columns if c.is_version]
-    lead = _BEFORE_VERSION.search(text[max(0, qty.start - 40) : qty.start])
-    named = lead is not None and any(stem(fold(lead["word"])) in c.words for c in columns)
-    return named or any((literal,) in c.index for c in columns)
-
-
-def _compared(when: When, amounts: Sequence[Quantity]) -> bool:
-    """Whether a lone year is the number of a comparison (`more than 1400`)."""
-    bare = when.year is not None and when.month is None and when.year_end is None and when.compare == "eq"
-    return bare and any(
-        q.start < when.end and when.start < q.end and q.compare in ("gt", "ge", "lt", "le") for q in amounts
-    )
-
-
-def _counts_rows(text: str, when: When) -> bool:
-    """Whether a lone year-like number counts rows (`2000 rows`)."""
-    following = tokens(text[when.end : when.end + 24])
-    bare = when.year is not None and when.month is None and when.end - when.start <= 5
-    return bare and bool(following) and following[0].stem in ROW_NOUNS
-
-
-def _bare_year(when: When, qty: Quantity) -> bool:
-    """A lone year may be a plain number just as well."""
-    return (
-        when.year is not None
-        and when.month is None
-        and when.year_end is None
-        and qty.value == when.year
-        and qty.compare == "eq"
-    )
+Piece = tuple[int, dict[str, Any]]
+"""How many words a chunk takes, and what it is."""
 
 
 def _next(
-    text: str,
-    table: Table,
-    words: Sequence[Token],
-    at: int,
-    dates: Sequence[When],
-    quantities: Sequence[Quantity],
+    text: str, table: Table, words: Sequence[Token], at: int, dates: Sequence[When], quantities: Sequence[Quantity],
     place: int,
-) -> Chunk:
+) -> Chunk:  # fmt: skip
+    found = _look(table, words, at, dates, quantities)
+    length, parts = _stated(found) or _named(found, words[at]) or _lone(table, found, words[at])
+    piece = tuple(words[at : at + length])
+    start, end = piece[0].start, piece[-1].end
+    return Chunk(place, text[start:end], start, end, piece, **parts)
+
+
+def _look(
+    table: Table, words: Sequence[Token], at: int, dates: Sequence[When], quantities: Sequence[Quantity]
+) -> _Found:
     word = words[at]
     v_len, values = link_values(table, words, at) if word.low[0].isalnum() else (0, ())
     c_len, columns = link_columns(table, words, at)
@@ -165,40 +145,49 @@ def _next(
     q_len = _cover(words, at, qty.end) if qty else 0
     if v_len == 1 and word.text[1:].islower() and (word.stem in ROW_NOUNS or _calls(words, at)):
         v_len, values = 0, ()
-    exact = any(v.exact for v in values)
+    return _Found(values, v_len, columns, c_len, op, o_len, when, d_len, qty, q_len)
 
-    def chunk(length: int, **parts: object) -> Chunk:
-        piece = tuple(words[at : at + length])
-        return Chunk(place, text[piece[0].start : piece[-1].end], piece[0].start, piece[-1].end, piece, **parts)  # type: ignore[arg-type]
 
-    if exact and v_len >= max(2, d_len, q_len + 1, c_len, o_len) and not (when and d_len == v_len):
-        return chunk(v_len, values=values, columns=columns if c_len == v_len else ())
-    if when and d_len >= q_len:
-        return chunk(
-            d_len,
-            when=when,
-            qty=qty if qty and _bare_year(when, qty) else None,
-            values=values if exact and v_len == d_len else (),
-        )
-    if qty and not (c_len > q_len and not qty.word):
-        kept_op = op if o_len == q_len or op == "range" else ""
-        return chunk(q_len, qty=qty, values=values if exact and v_len == q_len else (), op=kept_op,
-                     columns=columns if c_len == q_len and not qty.word else ())  # fmt: skip
-    if (o_len > 1 and c_len <= o_len) or (o_len and c_len <= 1 and not exact):
-        return chunk(o_len, op=op, columns=columns if c_len == o_len else ())
-    if c_len and c_len >= v_len and not (exact and v_len == c_len and max(c.quality for c in columns) < 0.9):
-        return chunk(c_len, columns=columns, values=values if v_len == c_len else (), op=op if o_len == c_len else "")
-    if (
-        v_len
-        and (exact or v_len > 1 or word.stem not in LIGHT)
-        and (word.low not in STOP or v_len > 1 or (exact and word.text.isupper() and word.text == values[0].text))
-    ):
-        return chunk(v_len, values=values, columns=columns if c_len == v_len else (), op=op if o_len == v_len else "")
-    if o_len:
-        return chunk(o_len, op=op)
+def _stated(f: _Found) -> Piece | None:
+    """A long name, a date or a quantity: what leaves least doubt of where it ends."""
+    longest = max(2, f.d_len, f.q_len + 1, f.c_len, f.o_len)
+    if f.exact and f.v_len >= longest and not (f.when and f.d_len == f.v_len):
+        return f.v_len, {"values": f.values, "columns": f.columns_over(f.v_len)}
+    if f.when and f.d_len >= f.q_len:
+        values = f.values_over(f.d_len) if f.exact else ()
+        return f.d_len, {
+            "when": f.when,
+            "qty": f.qty if f.qty and bare_year_number(f.when, f.qty) else None,
+            "values": values,
+        }
+    if f.qty and not (f.c_len > f.q_len and not f.qty.word):
+        values = f.values_over(f.q_len) if f.exact else ()
+        columns = () if f.qty.word else f.columns_over(f.q_len)
+        op = f.op if f.o_len == f.q_len or f.op == "range" else ""
+        return f.q_len, {"qty": f.qty, "values": values, "op": op, "columns": columns}
+    return None
+
+
+def _named(f: _Found, word: Token) -> Piece | None:
+    """An operation, a column or cells, whichever tells most."""
+    if (f.o_len > 1 and f.c_len <= f.o_len) or (f.o_len and f.c_len <= 1 and not f.exact):
+        return f.o_len, {"op": f.op, "columns": f.columns_over(f.o_len)}
+    whole = f.exact and f.v_len == f.c_len and max(c.quality for c in f.columns) < 0.9
+    if f.c_len and f.c_len >= f.v_len and not whole:
+        return f.c_len, {"columns": f.columns, "values": f.values_over(f.c_len), "op": f.op_over(f.c_len)}
+    code = f.exact and word.text.isupper() and f.v_len > 0 and word.text == f.values[0].text
+    tells = f.exact or f.v_len > 1 or word.stem not in LIGHT
+    if f.v_len and tells and (word.low not in STOP or f.v_len > 1 or code):
+        return f.v_len, {"values": f.values, "columns": f.columns_over(f.v_len), "op": f.op_over(f.v_len)}
+    return None
+
+
+def _lone(table: Table, f: _Found, word: Token) -> Piece:
+    if f.o_len:
+        return f.o_len, {"op": f.op}
     if outcome := _outcome(table, word):
-        return chunk(1, values=outcome)
-    return chunk(1, ordinal=_ordinal(word))
+        return 1, {"values": outcome}
+    return 1, {"ordinal": _ordinal(word)}
 
 
 _CALLS = frozenset(

@@ -42,7 +42,7 @@ _OP_COST = {
 _TOPIC_LEADS = frozenset(["in", "at", "of", "during", "for", "from", "on", "by", "throughout", "within", "across"])
 _DETERMINERS = frozenset(word_list("""the a an his her their its this that these those our your my each every all"""))
 _STREAKS = frozenset(("consecutive", "consecutively", "straight", "streak", "successive", "average", "row"))
-_CODE = re.compile(r"v?\d+(?:\.\d+)+|\d+|(?=\w*\d)(?=\w*[a-z])\w{6,}")
+_CODE = re.compile(r"v?\d+(?:\.\d+)+|\d+|(?=\w*\d)(?=\w*[a-z])\w{6,}|[a-z]{1,2}\d+")
 """A number, version or id: it is said for its own sake."""
 _AGAINST = frozenset(("over", "under", "above", "below", "beyond", "within"))
 """Before a column's name these compare something with it."""
