@@ -4,7 +4,12 @@ titles stand above, or a second table follows.
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crp_mcp.core.model import Kind
 from crp_mcp.core.shape import iter_rows, read_shape
@@ -45,6 +50,27 @@ ROWS: list[tuple[str, list[str], list[str]]] = [
         "lo       65536        0      0        0 LRU\n",
         ["Iface", "MTU", "RX-OK", "RX-ERR", "TX-OK", "Flg"],
         ["lo", "65536", "0", "0", "0", "LRU"],
+    ),
+    (  # commas that group digits part no cells
+        "NAME    TOTAL COST   VIEWS\nann     $3,245.88    2,688,172\nO'Neil  $94,356.08   7,477\n",
+        ["NAME", "TOTAL COST", "VIEWS"],
+        ["O'Neil", "$94,356.08", "7,477"],
+    ),
+    (
+        "TS                     VIEWS\n2020-06-04 07:18:31  754,650\n2020-10-17 02:57:52  928,502\n",
+        ["TS", "VIEWS"],
+        ["2020-10-17 02:57:52", "928,502"],
+    ),
+    (  # a cell of two words under the end of its name
+        "            created_at  count                   ts\n0  2020-09-22 01:11:32  71416  2022-09-29 09:59:56\n"
+        "1  2020-07-10 14:43:54  21224  2022-10-30 10:00:01\n",
+        ["", "created_at", "count", "ts"],
+        ["1", "2020-07-10 14:43:54", "21224", "2022-10-30 10:00:01"],
+    ),
+    (
+        "   Avg Price  notes  population\n0      659.2     x1   5,757,313\n1      429.7     A1   5,884,033\n",
+        ["", "Avg Price", "notes", "population"],
+        ["1", "429.7", "A1", "5,884,033"],
     ),
     (  # no gap at all in the header, rows numbered
         "   name age score\n1   Ann  30  9.50\n2 Zoe B  25    NA\n",
@@ -92,3 +118,44 @@ def test_cells_stand_under_their_names(text: str, names: list[str], last: list[s
 def test_what_cannot_be_told_apart_is_a_text(text: str) -> None:
     """Two tables, columns without names, and rows that do not stand under their header are read as no table."""
     assert read_shape(text.encode()).kind is Kind.TEXT
+
+
+def _money(spread: random.Random) -> str:
+    return f"${spread.uniform(0, 99_999):,.2f}"
+
+
+CELLS: dict[str, Callable[[random.Random], str]] = {
+    "id": lambda spread: str(spread.randint(1, 99_999)),
+    "Avg Price": _money,
+    "views": lambda spread: f"{spread.randint(0, 9_999_999):,}",
+    "created_at": lambda spread: f"2024-0{spread.randint(1, 9)}-1{spread.randint(0, 9)} 0{spread.randint(0, 9)}:30:00",
+    "City": lambda spread: spread.choice(["Rome", "New York", "O'Neil", "San Jose del Monte"]),
+    "rate": lambda spread: f"{spread.uniform(0, 100):.1f}%",
+}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_table_laid_out_in_blanks_is_read_as_it_was(seed: int) -> None:
+    """Whatever its columns, the gap between them and the side they are set to."""
+    spread = random.Random(seed)
+    names = spread.sample(sorted(CELLS), spread.randint(3, 6))
+    rows = [[CELLS[name](spread) for name in names] for _ in range(spread.randint(3, 12))]
+    widths = [max(len(name), *(len(row[at]) for row in rows)) for at, name in enumerate(names)]
+    right, gap = spread.random() < 0.5, " " * spread.randint(2, 4)
+    lines = [
+        gap.join(cell.rjust(w) if right else cell.ljust(w) for cell, w in zip(row, widths, strict=True))
+        for row in [names, *rows]
+    ]
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
+    shape = read_shape(text.encode())
+    assert (shape.kind, [column.name for column in shape.columns or ()]) == (Kind.TABULAR, names), text
+    assert [[value.text for value in row] for row in shape.head] == rows[:3], text
+
+
+@given(st.lists(st.sampled_from(["  ", "    ", "\n", "\n\n", "Name", "of it", "12", "1,200", "-", "● "]), max_size=40))
+def test_no_layout_raises(parts: list[str]) -> None:
+    """Headers that end before their rows do, names without cells, cells without names."""
+    text = "".join(parts)
+    shape = read_shape(text.encode())
+    if shape.kind is Kind.TABULAR:
+        assert len(list(iter_rows(text.encode(), shape))) == shape.rows

@@ -253,3 +253,12 @@ def test_a_list_of_objects_among_members_says_what_they_hold() -> None:
         "orders": "list of 1 object (id, …)",
         "tags": "list of 1 text: a",
     }
+
+
+def test_a_first_row_of_dates_over_dates_is_no_header() -> None:
+    """Though it is all texts, and a number stands below its null; years over numbers are names."""
+    rows: list[list[object]] = [["2022-02-27", "Ann", None], ["2025-05-26", "Bob", 5.5], ["2025-05-27", "Cy", 6]]
+    assert shape_of(rows).rows == 3
+    named = shape_of({"columns": ["day", "name", "amount"], "rows": rows})
+    assert (named.rows, [column.name for column in named.columns or ()]) == (3, ["day", "name", "amount"])
+    assert shape_of([["country", "2019", "2020"], ["DE", 1.1, 3.7], ["FR", 1.8, 7.5]]).rows == 2

@@ -70,10 +70,12 @@ def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
         if parted is None:
             return None
         names, *rows = parted
-    if len(names) < 3 or not _named(names) or _goes_on(rows):
+    if len(names) < 2 or not _named(names) or _goes_on(rows):
         return None
     rows = [row for row in rows if not all(cell in ("", "...", "..", "…") for cell in row[1:])]
     typed = sum(map(_is_typed, zip(*rows, strict=True)))
+    if len(names) == 2 and (not typed or len(rows) < 2 or not all(map(_WIDE.search, lines))):
+        return None
     if (titles and not typed) or not (wide or _runs_on([row[0] for row in rows])):
         return None
     if 2 * wide < len(gaps) and header != header.upper() and 3 * typed < len(names):
@@ -86,27 +88,47 @@ def _read(lines: Sequence[str], titles: Sequence[str] = ()) -> TextTable | None:
 
 def column_spans(lines: Sequence[str]) -> list[_Span]:
     """Where the columns stand: runs of places that are not blank in every line, the header, the first of them, among
-    them. A run without a name belongs to the column before it: its cells have a blank at one place in every line.
+    them. A run without a name belongs to the nearer of its neighbours, or to the one before it: its cells have a blank
+    at one place in every line. A first one is a column of its own, unless it is a word that some rows have.
     """
     spans: list[_Span] = []
-    for start, end in _runs(lines):
-        if spans and not lines[0][start:end].strip():
-            start = spans.pop()[0]
-        spans.append((start, end))
+    waiting: int | None = None
+    runs = _runs(lines)
+    for at, (start, end) in enumerate(runs):
+        unnamed = not lines[0][start:end].strip()
+        first = start if waiting is None else waiting
+        if unnamed and at + 1 < len(runs):
+            gap = runs[at + 1][0] - end
+            if waiting is not None or (
+                gap < start - runs[at - 1][1] if spans else gap == 1 and _is_word(lines, runs[at])
+            ):
+                waiting = first
+                continue
+        if unnamed and spans and waiting is None:
+            first = spans.pop()[0]
+        waiting = None
+        spans.append((first, end))
     return spans
+
+
+def _is_word(lines: Sequence[str], span: _Span) -> bool:
+    """Whether some rows have a word there, and others nothing."""
+    cells = [line[slice(*span)].strip() for line in lines[1:]]
+    return not all(cells) and any(cell.isalnum() for cell in cells)
 
 
 def _whole_names(lines: Sequence[str], spans: Sequence[_Span], *, apart: bool) -> list[_Span]:
     """`NOMINATED NODE` over cells as short as `<none>`: where names are set far `apart`, one blank is part of a name if
-    nothing stands below one side of it. Where they are not, a small letter behind it says so: `Mounted on`.
+    little stands below one side of it. Where they are not, a small letter behind it says so: `Mounted on`.
     """
+    header, rows = lines[0], lines[1:]
     whole: list[_Span] = []
-    for span in spans:
-        start, end = span
-        if whole and not re.search(" {2}", lines[0][whole[-1][0] : start + 1].lstrip()):
-            sides = (whole[-1], span)
-            going_on = apart or (lines[0][start].islower() and not lines[0].islower())
-            if going_on and any(not any(line[first:last].strip() for line in lines[1:]) for first, last in sides):
+    for start, end in spans:
+        before = header[slice(*whole[-1])].strip() if whole else ""
+        if before and "  " not in header[whole[-1][0] : start + 1].lstrip():
+            goes_on = apart or (header[start : start + 1].islower() and not header.islower())
+            filled = [sum(bool(row[a:b].strip()) for row in rows) for a, b in (whole[-1], (start, end))]
+            if goes_on and (min(filled) == 0 or (apart and 2 * min(filled) < len(rows))):
                 start = whole.pop()[0]
         whole.append((start, end))
     return whole

@@ -18,7 +18,7 @@ SHARE = 0.8
 ABSENT = frozenset(
     {
         *("", "-", "--", "–", "—", ".", "..", "...", "…", "?", "na", "n/a", "n.a.", "nan", "nil", "none", "null"),
-        *("#n/a", "(null)", "<na>", "\\n", "missing"),
+        *("#n/a", "(null)", "<na>", "<none>", "<null>", "<nil>", "<unset>", "\\n", "missing"),
     }
 )
 """Texts, in lower case, that say that there is no value: however many there are, the others are what a column has."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from .edges import FOOTER, numbered_lines, preamble
+from .edges import FOOTER, in_columns, numbered_lines, preamble
 from .headers import has_header, is_typed, names_columns, of_one_sort
 from .text_tables import TextTable, named
 
@@ -75,7 +75,7 @@ def find_dialect(text: str, *, whole: bool = True) -> Dialect | None:
     """Decided by the first 256 KiB (`whole`: the text is all of it)."""
     sample = text[:_SAMPLE_CHARS].lstrip("\ufeff")
     whole = whole and len(text) <= _SAMPLE_CHARS
-    if sample.lstrip()[:1] in "<{[" or numbered_lines(sample):
+    if sample.lstrip()[:1] in "<{[" or numbered_lines(sample) or in_columns(sample):
         return None
     best: tuple[float, Dialect] | None = None
     for delimiter in _DELIMITERS:

@@ -13,6 +13,7 @@ FOOTER = re.compile(
     r"|(?:total|showing|result|note|\.\.\.).{0,100}",
     re.I,
 )
+_GAP = re.compile(r"[^\s,;|] {3,}(?=[^\s,;|])")
 _LINE_NUMBER = re.compile(r"( *)(\d{1,9})(\t|: ?|→|\| ?)(.*)")
 
 
@@ -24,6 +25,12 @@ def numbered_lines(sample: str) -> bool:
         return False
     runs = all(after == before + 1 for before, after in pairwise(numbers))
     return runs and any(match[1] or match[4][:1] in ("", " ", "\t") for match in found if match)
+
+
+def in_columns(sample: str) -> bool:
+    """Whether the lines are set in columns of blanks: commas in them part no cells."""
+    lines = [line for line in sample.split("\n")[:100] if line.strip()]
+    return len(lines) > 1 and sum(map(bool, map(_GAP.search, lines))) > 0.8 * len(lines)
 
 
 def preamble(sample: str, delimiter: str) -> int:

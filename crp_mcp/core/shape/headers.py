@@ -18,7 +18,7 @@ _DATE = re.compile(
     rf"|{_CLOCK}(?:Z|[-+]\d\d:?\d\d)?|{_MONTH} \d{{1,2}},? \d{{4}}|\d{{1,2}}[ -]{_MONTH}[ -]\d{{2,4}}"
 )
 _WORDS = frozenset({"true", "false", "yes", "no", "null", "none", "na", "n/a", "nan", "inf"})
-_NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$]\w{0,80}")
+_NAME = re.compile(r"[^\W\d][\w .()/%#$&:@*+-]{0,80}|[_#%@$] ?\w{0,80}")
 _VALUES = tuple(
     map(
         re.compile,
@@ -82,6 +82,13 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 def of_one_sort(texts: Sequence[str]) -> bool:
     """Whether these are all addresses, all hashes or the like; paths do not count, a file's name is one too."""
     return any(all(map(value.fullmatch, texts)) for value in _VALUES[:-1])
+
+
+def goes_on(cell: str, below: Sequence[object]) -> bool:
+    """Whether a number, a date or the like stands over texts that are the same: then it is one of them."""
+    sort = sort_of(cell)
+    full = [text for text in below[:_SAMPLE] if text is not None] if sort else []
+    return bool(full) and all(isinstance(text, str) and sort_of(text) == sort for text in full)
 
 
 def sets_apart(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .cells import type_name
 from .columns import BATCH, Literal, TableStats
-from .headers import sets_apart
+from .headers import goes_on, sets_apart
 from .model import Column
 from .typed_rows import BlockLiterals, GivenLiterals, Row, RowForm, with_floats
 
@@ -261,13 +261,12 @@ def _kind(item: Any) -> str:
 
 def column_names(width: int) -> tuple[str, ...]:
     """Names for columns that have none."""
-    return tuple(f"column_{number}" for number in range(1, width + 1))
+    return tuple(f"column_{number + 1}" for number in range(width))
 
 
 def header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
     """The first row, where it names the others' columns: all texts, over columns that are none, or hold typed texts.
-
-    Rows may be shorter than it: spreadsheets leave out empty cells at a row's end.
+    Rows may be shorter: spreadsheets leave out empty cells at a row's end.
     """
     first, rest = rows[0], rows[1:]
     if not rest or not first or not all(cell is None or type(cell) is str for cell in first):
@@ -275,7 +274,9 @@ def header_row(rows: Sequence[list[Any]]) -> tuple[str, ...] | None:
     named = [cell for cell in first if cell]
     if len(set(named)) < len(named) or 2 * len(named) < len(first):
         return None
-    if any(len(row) > len(first) for row in rest):
+    if any(len(row) > len(first) for row in rest) or any(
+        cell and goes_on(cell, [row[at] for row in rest if at < len(row)]) for at, cell in enumerate(first)
+    ):
         return None
     names = tuple(cell or f"column_{at}" for at, cell in enumerate(first, 1))
     if all(len(row) == len(first) for row in rest):

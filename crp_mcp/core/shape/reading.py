@@ -294,7 +294,9 @@ def _table(text: str) -> Shape | None:
     if table is None:
         if count_ruled(text) > 1:
             return None
-        table = read_records(text) or read_delimited(text) or read_aligned(text)
+        # Columns of blanks first: commas that group digits part no cells. Tabs may do both.
+        early = None if "\t" in text else read_aligned(text)
+        table = early or read_records(text) or read_delimited(text) or read_aligned(text)
     return None if table is None else text_table_shape(table)
 
 

@@ -16,7 +16,9 @@ _MARK = re.compile(
     r"|-{3,} ?(?:record|row|item|result) #?\d+ ?-{3,})\s*",
     re.I,
 )
-_KEY = re.compile(r"(\s*)([^\W\d_][\w .()/%#*@&'\"\[\]-]{0,60}?|_\w{0,40})(\s*)( \| ?|\|$|: ?|:$| = |=$)(.*)", re.S)
+_KEY = re.compile(
+    r"(\s*)((?:[^\W\d_]|[%$@])[\w .()/%#*@&'\"\[\]-]{0,60}?|_\w{0,40})(\s*)( \| ?|\|$|: ?|:$| = |=$)(.*)", re.S
+)
 _FOOTER = re.compile(
     r"\(\d+ rows?\)|(?:result|total|showing|rows?|found|count)\b.{0,120}"
     r"|\d[\d,]* (?:rows?|records?|results?)\b.{0,80}|\.{3}.*",
