@@ -132,7 +132,7 @@ def _all(scene: Scene) -> Iterator[Reading]:
         for c in scene.columns
         if any(0 < c.at - o <= 4 for o in ops) and not any(r.column.is_measure for r in c.columns)
     }
-    nouns |= {c.at for c in scene.chunks if c.is_content and any(0 < c.at - o <= 3 for o in ops)}
+    nouns |= {c.at for c in scene.chunks if any(0 < c.at - o <= 3 for o in ops) and _is_noun(scene, c)}
     numbers = [c for c in scene.numbers if c.qty and any(0 < c.at - o <= 2 for o in ops)]
     for which, said in _splits(scene):
         for domain in scene.combine(which):
@@ -164,6 +164,13 @@ def _all(scene: Scene) -> Iterator[Reading]:
                     Distortion.CONTEXT_STRIPPED,
                     cost,
                 )
+
+
+def _is_noun(scene: Scene, chunk: Chunk) -> bool:
+    """Whether a word without counterpart may be what the rows are called, and does not stand before that."""
+    following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+    named = following is not None and any(not r.column.is_measure for r in following.columns)
+    return chunk.is_content and not (following is not None and (following.is_content or named))
 
 
 def _needless(domain: Selection, said: Selection) -> bool:

@@ -84,15 +84,18 @@ _PASSES = re.compile(r"\bpass(?:ed|es|ing)?\b", re.IGNORECASE)
 
 def _of_named(
     named: list[str], text: str, document: Document, stated: list[tuple[str, Quantity]], counts: dict[str, Any]
-) -> Answer | None:
+) -> Answer:
     """What is said of tests by name, where every name stands in lines that say one thing of it."""
+    unsaid = Answer(
+        Outcome.UNVERIFIABLE, "lines that name them", "", "", None, "the output does not say this of each test by name"
+    )
     fails, passes = bool(_FAILS.search(text)), bool(_PASSES.search(text))
     if fails == passes or re.search(r"\b(?:not|no|never|only)\b|n't\b", text, re.IGNORECASE):
-        return None
+        return unsaid
     lines = [[line for line in document.lines if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", line)] for n in named]
     marks = [(any(map(_FAILS.search, of)), any(map(_PASSES.search, of))) for of in lines]
     if any(failed == passed for failed, passed in marks) or not all(agrees(q, counts.get(k, 0)) for k, q in stated):
-        return None
+        return unsaid
     found = "; ".join(next(line for line in of if _FAILS.search(line) or _PASSES.search(line)) for of in lines)
     holds = all(failed == fails for failed, _ in marks)
     said = f"{', '.join(named)} {'failed' if fails else 'passed'}"
