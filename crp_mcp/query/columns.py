@@ -17,8 +17,8 @@ from crp_mcp.core.shape.model import Column
 
 from .rewrite import COMPENSATED, is_safe
 
-MOST = 900
-"""Columns of a table; SQLite holds 2,000, and each may need a second one beside it."""
+MOST = 1_900
+"""Columns of a table, those beside others counted; SQLite holds 2,000, and some are hidden."""
 _INT64 = 2**63
 _LONG = 2**62
 _NATIVE_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:\d\d))?)?", re.ASCII)
@@ -66,9 +66,13 @@ def plan_columns(columns: Sequence[Column], *, text_cells: bool, rows: int) -> l
     columns = columns[:MOST]
     names = unique_names([column.name for column in columns])
     used = set(map(fold, names))
-    plans = []
+    plans: list[ColumnPlan] = []
+    room = MOST
     for at, (name, column) in enumerate(zip(names, columns, strict=True)):
         stored = _store_as(column, text_cells)
+        room -= 1 if stored.reading is None else 2
+        if room < 0:
+            break
         kind = "bigint" if stored.kind == "int" and _may_overflow(column, rows) else stored.kind
         second = free_beside(name, used) if stored.beside else None
         digits = _digits(column) if stored.declared == "REAL" and not _adds_up(column, rows) else None

@@ -267,7 +267,8 @@ class Desk:
             return Vanished(error)
         if error == "out of memory":
             return Refused(stopped(self._seconds, "memory"))
-        listed = list(dict.fromkeys([*(table.name for table in used), *self._names.listed(scope)]))
+        parts = [table for one in names.entries.values() for table in self.cache(scope).tables(one.scratch_id)]
+        listed = list(dict.fromkeys([*(table.name for table in (*used, *parts)), *self._names.listed(scope)]))
         return BadRequest(f"sql: {explain(error, used, listed, reply.get('pattern'), searched, instead)}")
 
 

@@ -83,7 +83,9 @@ class ExactSum(list[Any]):
             if noise > _LOST * abs(total) and all(float(f"{value:.15g}") == value for value in numbers):
                 return float(sum(Decimal(repr(value)) for value in numbers))
             return round(total, math.floor(-math.log10(max(noise, 1e-300))))
-        except (OverflowError, ValueError):
+        except OverflowError:  # of a part: the whole may still be a number
+            return float(sum(Decimal(repr(value)) for value in numbers))
+        except ValueError:
             return sum(float(value) for value in numbers)
 
 

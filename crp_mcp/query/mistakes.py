@@ -97,8 +97,14 @@ _MEANT = {
 
 def _meant(error: str, tables: Sequence[Table]) -> list[str]:
     column = re.match(r"no such column: (.+)", error)
-    found = _nested(column[1], tables) if column else None
+    found = (_dotted(column[1], tables) or _nested(column[1], tables)) if column else None
     return [found] if found else [said for begin, said in _MEANT.items() if error.lower().startswith(begin)]
+
+
+def _dotted(wrong: str, tables: Sequence[Table]) -> str | None:
+    """The column `a.b`, which only quotes keep from being `b` of `a`."""
+    found = next((name for name in _columns(tables) if fold(name) == fold(wrong)), None)
+    return f'a dot in a name needs quotes: "{found}"' if found is not None else None
 
 
 def _nested(wrong: str, tables: Sequence[Table]) -> str | None:

@@ -107,6 +107,16 @@ def test_clauses_sqlite_lacks_are_told_as_well(room: Room, table: str, rest: str
     assert instead in str(error.value)
 
 
+def test_names_with_dots_and_parts_that_are_not_there(room: Room) -> None:
+    """A column with a dot is said to need quotes; a wrong part of a result is answered with those there are."""
+    dotted = room.capture([{"a.b": 1, "c": 2}])
+    with pytest.raises(BadRequest, match=r'a dot in a name needs quotes: "a\.b"'):
+        room.rows(f"SELECT a.b FROM {dotted}")
+    parts = room.capture({"items": [{"x": 1}], "users": [{"y": 2}]})
+    with pytest.raises(BadRequest, match=f"did you mean {parts}.users.*tables: .*{parts}.items"):
+        room.rows(f"SELECT count(*) FROM {parts}.user")
+
+
 def test_a_wrong_name_is_not_taken_for_a_dialect(room: Room, table: str) -> None:
     """A mistyped column gets the nearest name first, whatever else the query says; functions are named that exist."""
     with pytest.raises(BadRequest, match="did you mean city"):

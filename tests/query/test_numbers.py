@@ -224,6 +224,15 @@ def test_versions_do_not_merge_in_silence(room: Room, values: list[str], doubt: 
     assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]
 
 
+def test_sums_that_cancel_out_keep_their_digits(room: Room) -> None:
+    """What is left of large numbers, or of many digits, is what is left of the decimals."""
+    fine = ["1.00400733947754", "-1.015101313591", "0.01109397411346"]
+    name = room.capture(
+        [{"x": float(text), "y": value} for text, value in zip(fine, (1e308, 1e308, -1e308), strict=True)]
+    )
+    assert room.rows(f"SELECT sum(x), sum(y) FROM {name}") == [[float(sum(map(Decimal, fine))), 1e308]]
+
+
 def test_only_columns_that_are_read_are_named(room: Room) -> None:
     """Also under a pinned name."""
     name = room.capture(column(["$1.50", "$2.50"]))

@@ -380,3 +380,13 @@ def test_a_sum_of_long_decimals_keeps_all_their_digits(room: Room) -> None:
     room.capture([{"v": -89.23450472 - n / 8} for n in range(3_000)])
     exact = sum((Decimal(repr(-89.23450472 - n / 8)) for n in range(3_000)), Decimal(0))
     assert abs(Decimal(repr(room.one("SELECT sum(v) FROM latest"))) - exact) < Decimal("1e-8")
+
+
+def test_a_table_may_have_more_than_a_thousand_columns(room: Room) -> None:
+    """All that SQLite holds, with the originals that stand beside some."""
+    plain = room.capture([{f"c{at}": at for at in range(1_500)}] * 2)
+    assert room.rows(f"SELECT c0, c1499 FROM {plain} LIMIT 1") == [[0, 1499]]
+    spelled = room.capture([{f"c{at}": f"${at}.50" for at in range(1_200)}] * 2)
+    assert room.rows(f"SELECT c900, c949_text FROM {spelled} LIMIT 1") == [[900.5, "$949.50"]]
+    with pytest.raises(BadRequest, match="no such column: c1199"):
+        room.rows(f"SELECT c1199 FROM {spelled}")
