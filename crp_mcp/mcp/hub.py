@@ -30,6 +30,7 @@ from crp_mcp.core.wire.frame import Cut, Frame, Malformed, Piece
 from crp_mcp.errors import UpstreamError
 from crp_mcp.log import log
 
+from .backlog import Backlog
 from .framing import LineReader, Message, load
 from .own_calls import OwnCalls
 from .relay_side import RelaySide
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
     from .upstream import Upstream
 
 SERVER_QUEUE = 32 * 1024 * 1024
-"""Bytes that may wait for one server in memory before the host's messages are to be left where they are."""
+"""Bytes that may wait for one server in memory; more waits on disk."""
+MOST_QUEUED = 2 * SERVER_QUEUE
+"""The same, before the host's messages are to be left where they are."""
 TICK_SECONDS = 0.25
 SETTLE_SECONDS = 2.0
 """How long captures under way may take once the servers have been ended."""
@@ -74,6 +77,7 @@ class Hub:
         self._relay = relay
         self._means = Means(reaper, spool, lambda: self.inbound, shared)
         self._on_queued = on_queued
+        self._backlogs = {name: Backlog(spool) for name in specs}
         self._side = RelaySide(relay, self._settled, self._refused)
         self._connections: dict[str, Upstream] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -136,7 +140,7 @@ class Hub:
     @property
     def congested(self) -> bool:
         """Whether so much waits for a server that nothing more should be taken from the host."""
-        return any(connection.queued > SERVER_QUEUE for connection in self._connections.values())
+        return any(connection.queued > MOST_QUEUED for connection in self._connections.values())
 
     # -- the servers ---------------------------------------------------------------------------------------------
 
@@ -179,8 +183,14 @@ class Hub:
 
     def _to_server(self, command: ToServer) -> None:
         connection = self._connections.get(command.server)
-        if connection is not None:
-            connection.send(command.pieces)
+        if connection is None:
+            return
+        backlog, pieces = self._backlogs[command.server], command.pieces
+        if connection.queued > SERVER_QUEUE:
+            pieces = backlog.shelve(pieces)
+        elif not connection.queued:
+            backlog.clear()
+        connection.send(pieces)
 
     def _open(self, command: Open) -> None:
         self._loop.call_later(command.delay, self._start, command.server)

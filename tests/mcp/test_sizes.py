@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,24 @@ def test_long_results_do_not_fill_memory(host: Host) -> None:
     line = host.wait_line(host.post("tools/call", {"name": "sized", "arguments": {"bytes": 100 * MIB}}), 60)
     assert len(line) > 100 * MIB
     assert resident(host.process.pid) - before < 16 * MIB
+
+
+def test_a_server_that_takes_nothing_holds_up_nobody_else(tmp_path: Path) -> None:
+    """What is sent to it waits on disk beyond a limit; the other servers' calls pass, and it gets all once it reads."""
+    with Host(
+        proxied(tmp_path, [{"name": "a", "argv": fixture("--name=a")}, {"name": "b", "argv": fixture()}])
+    ) as host:
+        host.initialize()
+        pid = host.text("a_pid")["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            texts = [f"{n}" + "x" * 900_000 for n in range(80)]
+            calls = [host.post("tools/call", {"name": "a_echo", "arguments": {"text": text}}) for text in texts]
+            assert host.text("b_echo", {"text": "alive"}) == "alive"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        for ident, text in zip(calls, texts, strict=True):
+            assert host.wait(ident)["result"]["content"][0]["text"] == text
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
