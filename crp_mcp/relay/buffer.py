@@ -62,6 +62,8 @@ class Buffer:
 
     def make_room(self, scope: Scope, newest: Entry, policy: SafetyPolicy) -> bool:
         """Evict until everything fits. True where it does not: all that is left is pinned or still in use."""
+        if not self.is_over(scope):
+            return False
         full = False
         for limit in self._limits(scope):
             if not limit.over(self.store.counters(limit.scope)):
@@ -75,7 +77,8 @@ class Buffer:
 
     def is_over(self, scope: Scope) -> bool:
         """Whether more is kept than the budget allows: what is pinned or in use alone does not fit."""
-        return any(limit.over(self.store.counters(limit.scope)) for limit in self._limits(scope))
+        totals = self.store.ask(limits.totals, scope)
+        return any(limit.over(counters) for limit, counters in zip(self._limits(scope), totals, strict=True))
 
     def is_full(self, scope: Scope) -> bool:
         """Whether nothing more fits."""

@@ -180,33 +180,36 @@ class Service:
         They are not made while the store is written: the counting thread may be waiting for it.
         """
         payload, tokens = reading.written or self._write(reading), self._count(reading, inline=summarise is None)
+        arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
         if summarise is None:
-            return self._store(job, self._draft(job, reading, tokens, None), payload, None), None
+            return self._store(job, self._draft(job, reading, arguments, tokens, None), payload, arguments), None
         tenant, slug = job.scope.tenant, slug_of(job)
         made = self.counter.run(partial(_call, summarise, self.store.next_id(tenant, slug)))
         try:
-            return self._store(job, self._draft(job, reading, tokens, made), payload, made), made
+            draft = self._draft(job, reading, arguments, tokens, made)
+            return self._store(job, draft, payload, arguments, made), made
         except _IdTaken:
             made = self.counter.run(partial(_call, summarise, self.store.reserve_id(tenant, slug)))
-            draft = replace(self._draft(job, reading, tokens, made), scratch_id=made.scratch_id)
-            return self._store(job, draft, payload, made), made
+            draft = replace(self._draft(job, reading, arguments, tokens, made), scratch_id=made.scratch_id)
+            return self._store(job, draft, payload, arguments, made), made
 
-    def _store(self, job: Job, draft: CaptureDraft, payload: WrittenPayload, made: Summaries | None) -> Entry:
-        arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)
-
+    def _store(
+        self, job: Job, draft: CaptureDraft, payload: WrittenPayload, arguments: bytes, made: Summaries | None = None
+    ) -> Entry:
         def seal(head: Head, entry: Entry) -> Sealed:
             if made and entry.scratch_id != made.scratch_id:
                 raise _IdTaken
             more = _kept(entry) if job.audited else ()
             return self.sealer.capture(head, entry, salt=draft.salt, arguments=arguments, sent=draft.summary, more=more)
 
-        draft = replace(draft, call_hash=call_hash_of(job.call.server, job.call.tool, arguments))
         entry = self.store.commit_capture(draft, payload, seal)
         if self.after is not None:
             self.after(job, entry)
         return entry
 
-    def _draft(self, job: Job, reading: Reading, tokens: int | None, made: Summaries | None) -> CaptureDraft:
+    def _draft(
+        self, job: Job, reading: Reading, arguments: bytes, tokens: int | None, made: Summaries | None
+    ) -> CaptureDraft:
         now, shape = self.now(), reading.shape
         return CaptureDraft(
             scope=job.scope,
@@ -232,6 +235,7 @@ class Service:
             volatility=job.policy.volatility,
             expires_at=int(now) + job.policy.retention,
             form=reading.form,
+            call_hash=call_hash_of(job.call.server, job.call.tool, arguments),
             host_key=job.host_key,
             turn_id=job.turn_id,
             stream_id=job.stream_id,

@@ -184,7 +184,7 @@ class _Slot:
         self.db.close()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     """Which file this is, whatever it is called; None where there is none."""
     try:
         found = os.stat(path)
@@ -203,6 +203,7 @@ class Connections:
         self._slots: weakref.WeakSet[_Slot] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._closed = False
+        self._name = os.fspath(path)
         self._file: tuple[int, int] | None = None
 
     def get(self) -> sqlite3.Connection:
@@ -211,7 +212,7 @@ class Connections:
         Raises:
             StoreGone: the file was deleted or replaced: what is written to an open one would be lost with it.
         """
-        file = _identity(self.path)
+        file = _identity(self._name)
         if self._file is None:
             self._file = file
         elif file != self._file and not self._closed:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.store import entries, scopes
 from crp_mcp.store.fixed import STUB_COLUMNS, stub_bytes
+from crp_mcp.store.model import Counters
 
 RECENT_TURNS = 6
 """An entry that one of the last so many turns of its conversation referenced is still referenced."""
@@ -74,6 +75,12 @@ def evict(db: sqlite3.Connection, seqs: Sequence[int], at: float) -> list[Evicte
             salt, *values = db.execute(left).fetchone()
             gone.append(Evicted(entry, bytes(salt), stub_bytes(values)))
     return gone
+
+
+def totals(db: sqlite3.Connection, scope: Scope) -> tuple[Counters, Counters]:
+    """Return the totals of a conversation and of the store; asked after every capture."""
+    place = scopes.conversation_of(db, scope)
+    return scopes.both_counters(db, place.conversation if place else None)
 
 
 def pinned_bytes(db: sqlite3.Connection, scope: Scope | None) -> int:

@@ -167,6 +167,13 @@ def counters(db: sqlite3.Connection, conversation: int) -> Counters:
     return Counters(*row) if row else Counters()
 
 
+def both_counters(db: sqlite3.Connection, conversation: int | None) -> tuple[Counters, Counters]:
+    """Return the totals of a conversation and of the store."""
+    rows = db.execute(f"SELECT y.id, {_COUNTERS} FROM tally y WHERE y.id IN (?, ?)", (conversation, STORE)).fetchall()
+    found = {row[0]: Counters(*row[1:]) for row in rows}
+    return found.get(conversation, Counters()), found.get(STORE, Counters())
+
+
 def conversations(db: sqlite3.Connection, scope: Scope | None) -> list[Conversation]:
     """Return conversations, the last used first: of tenant + project, or all."""
     where, values = ("WHERE t.name = ? AND s.project = ?", (scope.tenant, scope.project)) if scope else ("", ())

@@ -11,17 +11,18 @@ from crp_mcp.core.model import Kind
 from .model import Column, Shape, Value
 
 _DEFAULTS = {item.name: item.default for item in fields(Shape)}
+_OPTIONAL = tuple((name, default) for name, default in _DEFAULTS.items() if name not in ("kind", "source"))
 
 
 def shape_to_json(shape: Shape) -> dict[str, Any]:
     """Plain dicts, lists and scalars; members at their default are left out."""
     out: dict[str, Any] = {"kind": shape.kind.value, "source": shape.source}
-    for item in fields(Shape):
-        value = getattr(shape, item.name)
-        if item.name in out or value == item.default or value in ((), {}):
+    for name, default in _OPTIONAL:
+        value = getattr(shape, name)
+        if value is default or value == default or value in ((), {}):
             continue
-        encode = _ENCODE.get(item.name)
-        out[item.name] = encode(value) if encode else _plain(value)
+        encode = _ENCODE.get(name)
+        out[name] = encode(value) if encode else _plain(value)
     if shape.columns == ():
         out["columns"] = []
     return out
