@@ -134,22 +134,9 @@ class _Walk:
     """The state of one walk: what was last seen, and what was found."""
 
     __slots__ = (
-        "_cache",
-        "_mac_keys",
-        "_session",
-        "begun",
-        "count",
-        "faults",
-        "first",
-        "gap_open",
-        "last",
-        "macs",
-        "macs_failed",
-        "macs_missing",
-        "marks",
-        "prev",
-        "sealed",
-    )
+        "_cache", "_mac_keys", "_session", "begun", "count", "faults", "first", "gap_open", "last", "macs",
+        "macs_failed", "macs_missing", "marks", "prev", "sealed",
+    )  # fmt: skip
 
     def __init__(self, mac_keys: MacKeys | None, session: str | None, start: Head | None) -> None:
         self._mac_keys = mac_keys
