@@ -187,6 +187,21 @@ def test_a_restart_repeats_the_handshake_before_anything_else() -> None:
     assert sent[1][1]["params"] == {"level": "debug"}
 
 
+def test_a_restart_repeats_no_subscription_that_was_given_up() -> None:
+    """However the two requests were spelled."""
+    play = greeted(Playbook.in_place())
+    for ident, method, extra in ((1, "subscribe", {"_meta": {"progressToken": 1}}), (2, "unsubscribe", {})):
+        play.host(request(ident, f"resources/{method}", uri="x://y", **extra))
+        play.server("s", result(ident))
+    play.closed("s")
+    play.host(request(3, "x/y"))
+    ((_, hello),) = play.opened("s")
+    assert [message["method"] for _, message in play.server("s", result(hello["id"]))] == [
+        "notifications/initialized",
+        "x/y",
+    ]
+
+
 def test_a_restart_that_fails_answers_what_waits() -> None:
     """By an error of the server's own, or by ending again."""
     play = greeted(Playbook.in_place())

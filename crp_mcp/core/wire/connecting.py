@@ -47,8 +47,8 @@ class Connecting:
         self.on_greeted: Callable[[Link, Outcome, float], None] | None = None
         self.on_refused: Callable[[Link, Frame, float], bool] | None = None
         """Asked when the server refuses the handshake: True where it has found another way."""
-        self.after_greeting: list[bytes] = []
-        """Requests that put a restarted server back where it was: log level, subscriptions."""
+        self.after_greeting: dict[str, bytes] = {}
+        """Requests that put a restarted server back where it was: subscriptions, by what they are to, and log level."""
         self.requests = Requests(keep_ids=keep_ids)
         self._emit = emit
         self._waiting: list[tuple[bytes | None, Callable[[float], None]]] = []
@@ -189,7 +189,7 @@ class Connecting:
             self._emit(ToServer(self.name, (notification_line("notifications/initialized"),)))
         else:
             self.bridge.tell(make(notification_line("notifications/initialized")), now)
-        for line in self.after_greeting:
+        for line in self.after_greeting.values():
             wire_id = self.requests.claim(None)
             self._expect(wire_id, "(again)", _ignore, now, idle=self.rules.handshake)
             self._put(make(line.replace(b"@ID@", wire_id, 1)), wire_id, now)
@@ -264,11 +264,10 @@ class Connecting:
         params = frame.top_piece("params")
         if not isinstance(params, bytes) or frame.method is None:
             return
-        line = request_line(b"@ID@", frame.method.replace("unsubscribe", "subscribe"), params)
-        same = line if frame.method != "logging/setLevel" else b'"logging/setLevel"'
-        self.after_greeting = [earlier for earlier in self.after_greeting if same not in earlier]
+        about = text_of(frame.part("uri")) or "" if frame.method.startswith("resources/") else frame.method
+        self.after_greeting.pop(about, None)
         if frame.method != "resources/unsubscribe":
-            self.after_greeting.append(line)
+            self.after_greeting[about] = request_line(b"@ID@", frame.method, params)
 
     def raw(self, pieces: tuple[Piece, ...]) -> None:
         """Send what a bridge has made for the server."""
