@@ -265,3 +265,19 @@ def test_a_heading_over_prose_is_no_table() -> None:
     """A rule under a title, with lines of words below, has no columns."""
     text = "Release   notes\n---------------\nThis is what is new in it.\nNothing else was changed at all.\n"
     assert read_shape(text.encode()).kind is Kind.TEXT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " name | n |  note \n------+---+-------\n a|b  | 1 | x|y|z\n 李雷 | 2 | p\n(2 rows)\n",
+        "+------+---+-------+\n| name | n | note  |\n+------+---+-------+\n| a|b  | 1 | x|y|z |\n"
+        "| 李雷 | 2 | p     |\n+------+---+-------+\n",
+        "┌──────┬───┬───────┐\n│ name │ n │ note  │\n├──────┼───┼───────┤\n│ a|b  │ 1 │ x|y|z │\n"
+        "│ 李雷 │ 2 │ p     │\n└──────┴───┴───────┘\n",
+    ],
+)
+def test_a_bar_that_stands_under_no_joint_is_part_of_its_cell(text: str) -> None:
+    """The rule says where the columns are."""
+    shape = read_shape(text.encode())
+    assert [[value.text for value in row] for row in shape.head] == [["a|b", "1", "x|y|z"], ["李雷", "2", "p"]]

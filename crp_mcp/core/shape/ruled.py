@@ -6,10 +6,10 @@ A rule (a line of dashes that agrees with the line above it) makes the table, ne
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from .joints import columns_of, count_joints, cut_at_joints
 from .text_tables import TextTable, named
 from .underlined import DASHES, Region, under_dashes
 
@@ -177,7 +177,7 @@ def _psql(lines: Sequence[str], rule: int) -> Region | None:
             break
         if line.count(bar) < width - 1 or (not line.strip() and not open_row):
             break
-        cells = _psql_cells(line, width, bar)
+        cells = _psql_cells(line, lines[rule], width, bar)
         if open_row:
             region.rows[-1] = list(map(_continued, region.rows[-1], cells))
         else:
@@ -191,24 +191,17 @@ def _continued(old: str, new: str) -> str:
     return f"{old[:-1].rstrip()}\n{new}" if old.endswith("+") else old or new
 
 
-def _psql_cells(line: str, width: int, bar: str) -> list[str]:
+def _psql_cells(line: str, rule: str, width: int, bar: str) -> list[str]:
     parts = line.split(bar)
     if len(parts) > width:
-        parts = [*parts[: width - 1], bar.join(parts[width - 1 :])]
+        parts = cut_at_joints(line, rule, bar) or [*parts[: width - 1], bar.join(parts[width - 1 :])]
     return [part.strip() for part in parts]
 
 
 def _continues(line: str, rule: str, bar: str) -> bool:
     parts = line.split(bar)
     return any(part.endswith("+") for part in parts[:-1]) or (
-        line.endswith("+") and _columns_of(line) == _columns_of(rule)
-    )
-
-
-def _columns_of(text: str) -> int:
-    """Terminal columns a text takes."""
-    return sum(
-        2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1 for char in text
+        line.endswith("+") and columns_of(line) == columns_of(rule)
     )
 
 
@@ -218,14 +211,14 @@ def _columns_of(text: str) -> int:
 def _boxed(lines: Sequence[str], start: int, source: str, rule: re.Pattern[str], bars: str) -> Region | None:
     groups: list[list[list[str]]] = [[]]
     at = start + 1
-    rules = 1
+    rules, above = 1, lines[start].strip()
     while at < len(lines):
         bare = lines[at].strip()
         if rule.fullmatch(lines[at]):
-            rules += 1
+            rules, above = rules + 1, bare
             groups.append([])
         elif bare and bare[0] in bars and bare[-1] in bars:
-            groups[-1].append(_boxed_cells(bare, bars))
+            groups[-1].append(_boxed_cells(bare, above, bars))
         else:
             break
         at += 1
@@ -271,8 +264,12 @@ def _unwrapped(rows: list[list[str]]) -> list[list[str]]:
     return whole
 
 
-def _boxed_cells(bare: str, bars: str) -> list[str]:
-    return [part.strip() for part in re.split(f"[{re.escape(bars)}]", bare[1:-1])]
+def _boxed_cells(bare: str, above: str, bars: str) -> list[str]:
+    """The cells of a line under the rule `above`, both without what stands around the table."""
+    cells = [part.strip() for part in re.split(f"[{re.escape(bars)}]", bare[1:-1])]
+    if len(cells) <= count_joints(above[1:-1]) + 1:
+        return cells
+    return cut_at_joints(bare[1:-1], above[1:-1], bars) or cells
 
 
 def _head(group: list[list[str]]) -> list[str]:
