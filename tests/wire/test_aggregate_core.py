@@ -366,6 +366,21 @@ def test_a_name_that_a_silent_server_may_own_waits_for_its_own_time() -> None:
     assert [(m["id"], m["error"]["code"]) for m in said] == [(2, -32602)]
 
 
+def test_a_tool_that_was_added_is_called_without_a_listing() -> None:
+    """A server said that it has others now; who learnt of one elsewhere can call it at once."""
+    play = greeted(Playbook.aggregate("a", "b"))
+    listing = play.host(request(1, "tools/list"))
+    for to, asked in listing:
+        play.server(to, result(asked["id"], tools=[{"name": f"{to}_old"}]))
+    play.server("a", note("notifications/tools/list_changed"))
+    ((to, asked),) = play.host(request(2, "tools/call", name="new"))
+    assert (to, asked["method"]) == ("a", "tools/list")
+    ((to, called),) = play.server("a", result(asked["id"], tools=[{"name": "a_old"}, {"name": "new"}]))
+    assert (to, called["params"]["name"]) == ("a", "new")
+    ((_, unknown),) = play.host(request(3, "tools/call", name="other"))
+    assert unknown["error"]["code"] == -32602
+
+
 def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
     """Also where we answer alone."""
     for play in (Playbook.aggregate("a"), Playbook.aggregate()):

@@ -264,6 +264,8 @@ class Aggregate(Proxy):
             frame.part("progressToken") or b""
         ):
             return
+        if frame.method == "notifications/tools/list_changed":
+            self.tools.changed(link.name)
         meta = frame.part("_meta")
         if meta is None or SUBSCRIPTION_ID.encode() not in meta:
             self.emit(ToHost(frame.forward()))

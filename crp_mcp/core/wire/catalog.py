@@ -84,12 +84,15 @@ class Tools:
         self._rules = {rule.name: rule for rule in rules}
         self._own = own
         self._by_server: dict[str, dict[str, Tool]] = {}
+        self._changed: set[str] = set()
+        """Servers that have said that there are others by now."""
         self._public: dict[str, Tool] = {}
         self._names: dict[Original, str] = {}
 
     def learn(self, server: str, tools: Iterable[Tool], *, more: bool = False) -> None:
         """What a server lists now; `more`: in addition to what it listed before (a further page)."""
         known = self._by_server.setdefault(server, {})
+        self._changed.discard(server)
         if not more:
             known.clear()
         rules = self._rules[server]
@@ -101,8 +104,12 @@ class Tools:
         )
         self._public = {self._names[t.server, t.name]: t for named in self._by_server.values() for t in named.values()}
 
+    def changed(self, server: str) -> None:
+        """The server says that it has other tools now. Those that are known stay so until it is asked."""
+        self._changed.add(server)
+
     def knows(self, server: str) -> bool:
-        return server in self._by_server
+        return server in self._by_server and server not in self._changed
 
     def may_own(self, server: str, public: str) -> bool:
         """Whether a server that has not listed its tools may have this one."""
