@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crp_mcp.core.model import Entry, Scope
     from crp_mcp.mcp.tools.checking import CheckTool
     from crp_mcp.relay.checking import Checker
+    from crp_mcp.relay.headers import Headers
     from crp_mcp.relay.reading import Reader
-    from crp_mcp.relay.sealing import Sealer
-    from crp_mcp.relay.service import Counter
     from crp_mcp.relay.using import Using
-    from crp_mcp.store import SqliteStore
+
+    from .ground import Ground
 
 
 class Checking:
     """The checker of one store, and the tool over it, made once, whichever thread asks first."""
 
-    def __init__(
-        self,
-        store: SqliteStore,
-        sealer: Sealer,
-        reader: Reader,
-        using: Using,
-        counter: Callable[[], Counter],
-        now: Callable[[], float],
-        headers: Callable[[Scope, Sequence[Entry]], Mapping[str, str]],
-    ) -> None:
+    def __init__(self, ground: Ground, reader: Reader, using: Using, headers: Headers) -> None:
         self._lock = threading.Lock()
-        self._parts = (store, sealer, reader, using, now)
-        self._counter, self._headers = counter, headers
+        self._ground, self._reader, self._using, self._headers = ground, reader, using, headers
         self._checker: Checker | None = None
 
     def checker(self) -> Checker:
@@ -40,13 +29,14 @@ class Checking:
             if self._checker is None:
                 from crp_mcp.relay.checking import Checker
 
-                self._checker = Checker(*self._parts)
+                ground = self._ground
+                self._checker = Checker(ground.store, ground.sealer, self._reader, self._using, ground.now)
             return self._checker
 
     def tool(self) -> CheckTool:
         from crp_mcp.mcp.tools.checking import CheckTool
 
-        return CheckTool(self.checker(), self._counter, self._headers)
+        return CheckTool(self.checker(), self._ground.counter, self._headers)
 
     def forget(self, ids: Iterable[str] | None = None) -> None:
         """Let go of what is remembered of these results, or of all."""

@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from crp_mcp.core.assemble.reply import Reply
     from crp_mcp.core.request import ContextBudget, ContextRequest
     from crp_mcp.mcp.tools.context import ContextTools
+    from crp_mcp.relay.headers import Headers
     from crp_mcp.relay.reading import Reader
-    from crp_mcp.relay.sealing import Sealer
-    from crp_mcp.relay.service import Counter
     from crp_mcp.relay.using import Using
-    from crp_mcp.store import SqliteStore
 
-    from .settings import Settings
+    from .ground import Ground
 
 ROOTS_KEY = "CRP_MCP_ROOTS"
 ANSWER_TOKENS = 2_000
@@ -61,16 +59,7 @@ def assemble_context(
     return assemble(request, workspace, budget=budget, count=open_counter().count, why=why)
 
 
-def context_tools(
-    settings: Settings,
-    store: SqliteStore,
-    sealer: Sealer,
-    reader: Reader,
-    using: Using,
-    counter: Callable[[], Counter],
-    now: Callable[[], float],
-    headers: Callable[..., Mapping[str, str]],
-) -> Callable[[], ContextTools]:
+def context_tools(ground: Ground, reader: Reader, using: Using, headers: Headers) -> Callable[[], ContextTools]:
     """Makes the tools once, whichever thread asks first."""
     lock = threading.Lock()
     made: list[ContextTools] = []
@@ -85,12 +74,13 @@ def context_tools(
                 from crp_mcp.relay.context.history import Historian
                 from crp_mcp.relay.context.requesting import Requester
 
-                roots = tuple(map(Path, settings.roots))
+                store, counter, now = ground.store, ground.counter, ground.now
+                roots, window = tuple(map(Path, ground.settings.roots)), ground.settings.window
                 made.append(
                     ContextTools(
-                        Requester(store, sealer, reader, using, counter, now, secrets.token_bytes, roots),
+                        Requester(store, ground.sealer, reader, using, counter, now, secrets.token_bytes, roots),
                         Historian(store, reader, counter),
-                        Budgets(store, now, lambda: counter().name, settings.window),
+                        Budgets(store, now, lambda: counter().name, window),
                         headers,
                     )
                 )

@@ -33,10 +33,10 @@ from crp_mcp.relay.streams import Streams
 from crp_mcp.relay.turns import Turns
 from crp_mcp.relay.using import Using
 
+from .answering import Answerer, Reply
 from .checking import Checking
 from .context import context_tools
 from .derived import Derived
-from .front import Front, Reply
 from .ground import Ground, open_ground
 from .memory import give_back
 from .settings import Settings
@@ -59,7 +59,7 @@ class Engine:
 
     def handle(self, header: Mapping[str, Any], blob: bytes) -> Reply:
         """Answer one request of the proxy. Raises CrpError for what the proxy must be told."""
-        return self.front.handle(header, blob)
+        return self.answerer.handle(header, blob)
 
     def policy(self, server: str, tool: str) -> ToolPolicy:
         """What the registry says now of a tool."""
@@ -159,7 +159,7 @@ class Engine:
 
     @cached_property
     def checking(self) -> Checking:
-        return Checking(self.store, self._sealer, self.reader, self.using, self.counter, self.now, self.headers)
+        return Checking(self.ground, self.reader, self.using, self.headers)
 
     @cached_property
     def facts(self) -> Facts:
@@ -192,9 +192,6 @@ class Engine:
 
     @cached_property
     def tools(self) -> OwnTools:
-        context = context_tools(
-            self.settings, self.store, self._sealer, self.reader, self.using, self.counter, self.now, self.headers
-        )
         return OwnTools(
             reader=self.reader,
             get=GetTool(self.reader, self.finder, self.receipts, self.using, self.ground.policy_of, self._meta_of),
@@ -203,13 +200,13 @@ class Engine:
             eraser=self.eraser,
             life=LifeTools(self.using, self.facts),
             headers=self.headers,
-            context=context,
+            context=context_tools(self.ground, self.reader, self.using, self.headers),
             checking=self.checking.tool,
         )
 
     @cached_property
-    def front(self) -> Front:
-        return Front(
+    def answerer(self) -> Answerer:
+        return Answerer(
             ground=self.ground,
             service=self.service,
             tools=self.tools,

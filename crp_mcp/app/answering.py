@@ -28,7 +28,7 @@ Reply = tuple[dict[str, Any], bytes, "Callable[[], object] | None"]
 
 
 @dataclass(slots=True)
-class Front:
+class Answerer:
     """`forget`: drops what was derived from entries that were evicted."""
 
     ground: Ground
