@@ -42,6 +42,8 @@ SLACK = 14
 
 def clean(text: str) -> str:
     """One safe line with everything in it."""
+    if text.isascii() and text.isprintable() and not _may_mark(text):
+        return text
     if not text.isprintable():
         text = (
             _TERMINAL_ANY.sub("", _TERMINAL_IN_NUMBER.sub("\u241b", text)) if "\x1b" in text or "\x9b" in text else text
@@ -53,6 +55,11 @@ def clean(text: str) -> str:
         if _MARKS.search(unicodedata.normalize("NFKC", text)) is not None:
             text = unicodedata.normalize("NFKC", text)
     return _MARKS.sub(_broken, text)
+
+
+def _may_mark(text: str) -> bool:
+    """Whether ASCII text can have one of `_MARKS`: most has none, and this is a fifth of the search for them."""
+    return "|" in text or "_" in text or "<" in text or ("m p" in text.lower() and "upstream" in text.lower())
 
 
 def printable(text: str) -> str:
