@@ -175,10 +175,10 @@ def _read_as(reading: Reading, column: Column) -> tuple[str, str]:
     seen = [
         text for text in (column.low, column.high, *(text for text, _ in column.top)) if text and fits(reading, text)
     ]
-    whole = [text for text in seen if re.fullmatch(r"[+-]?\d+", text)]
-    if len(whole) < len(seen):
+    values = [reading.key(text.strip(" ")) for text in seen]
+    if not all(isinstance(value, int) for value in values):
         return "REAL", "float"
-    if not all(-_INT64 <= int(text) < _INT64 for text in whole):
+    if not all(-_INT64 <= value < _INT64 for value in values):
         return "", "int"
     certain = reading is NUMBERS[0] or column.distinct == len(column.top)
     return ("INTEGER", "int") if certain else ("NUMERIC", "float")

@@ -43,6 +43,8 @@ _LOOKS = (
 )
 _WIDE = re.compile(r"\s*[+-]?\d{19,}\s*")
 _SAMPLE = 500
+_NESTED = 20_000
+"""Rows whose JSON is opened to see what stands in it."""
 _VERSION = re.compile(r"\d{1,3}\.(0|[1-9]\d?)")
 _ONE_SIGN = re.compile(r"[^\d.,]*[1-9]\d{0,2}[.,]\d{3}[^\d.,]*")
 
@@ -51,10 +53,11 @@ def look_of(db: sqlite3.Connection, table: str, expression: str) -> str:
     """What at least half of a sample of texts look like: amounts, dates, words for true and false, months, times with
     a T or a blank in them; `wide` for numbers beyond 64 bits among them; "" for nothing.
     """
+    most = "" if expression.startswith('"') and expression.endswith('"') else f" LIMIT {_NESTED}"
     texts = [
         str(row[0])[:80]
         for row in db.execute(
-            f"SELECT x FROM (SELECT {expression} AS x FROM {quote(table)}) WHERE typeof(x) = 'text' AND x <> '' "
+            f"SELECT x FROM (SELECT {expression} AS x FROM {quote(table)}{most}) WHERE typeof(x) = 'text' AND x <> '' "
             f"LIMIT {_SAMPLE}"
         )
     ]
@@ -68,23 +71,24 @@ def find_grouped(db: sqlite3.Connection, table: str, column: str, beside: str) -
     """A text with a comma or a point, and its number, if all that have one could be something else as well: the sign
     could be read the other way, or they could be versions.
     """
-    grouped, version, parts = None, None, set[int]()
+    first = shortened = None
+    grouped, version, least = True, True, 2
     for text, value in db.execute(
-        f"SELECT {quote(beside)}, {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "
+        f"SELECT CAST({quote(beside)} AS TEXT), {quote(column)} FROM {quote(table)} WHERE {quote(column)} IS NOT NULL "
         f"AND (instr({quote(beside)}, ',') OR instr({quote(beside)}, '.'))"
     ):
-        known = str(text), f"{value:.15g}"
-        if grouped is not False:
-            grouped = _ONE_SIGN.fullmatch(known[0]) is not None and (grouped or known)
-        if version is not False:
-            found = _VERSION.fullmatch(known[0])
-            parts.add(len(found[1]) if found else 0)
-            version = found is not None and (version or (known if is_shortened(*known) else None))
-        if grouped is False and version is False:
+        first = first or (text, value)
+        grouped = grouped and _ONE_SIGN.fullmatch(text) is not None
+        found = _VERSION.fullmatch(text) if version else None
+        version = found is not None
+        if found is not None:
+            least = min(least, len(found[1]))
+            shortened = shortened or ((text, value) if found[1].endswith("0") and len(found[1]) > 1 else None)
+        if not grouped and not version:
             return None
-    return grouped or (version if version and min(parts) < len(version[0].partition(".")[2]) else None) or None
+    doubtful = first if grouped else shortened if version and least < 2 else None
+    return None if doubtful is None else (doubtful[0], _shown(doubtful[1]))
 
 
-def is_shortened(text: str, value: str) -> bool:
-    """Whether a number's text ends in noughts that the number has not: `1.10`."""
-    return text != value and text.rstrip("0") == value and not text.endswith(".0")
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.15g}"

@@ -224,6 +224,16 @@ def test_versions_do_not_merge_in_silence(room: Room, values: list[str], doubt: 
     assert room.rows(f"SELECT x_text FROM {name} ORDER BY n") == [[value] for value in values]
 
 
+def test_whole_amounts_are_whole_numbers(room: Room) -> None:
+    """However they are grouped, and exact where a fraction would not be."""
+    big = 2**53 + 1
+    name = room.capture(column([f"{big:,}", "1,000", "12"]))
+    assert room.rows(f"SELECT max(x), typeof(x), sum(x) FROM {name}") == [[big, "integer", big + 1012]]
+    money = room.capture(column(["$1,000", "$2,500", "$12"]))
+    assert room.rows(f"SELECT x, x_text FROM {money} LIMIT 1") == [[1000, "$1,000"]]
+    assert room.rows(f"SELECT sum(x) FROM {money}") == [[3512]]
+
+
 def test_sums_that_cancel_out_keep_their_digits(room: Room) -> None:
     """What is left of large numbers, or of many digits, is what is left of the decimals."""
     fine = ["1.00400733947754", "-1.015101313591", "0.01109397411346"]
@@ -248,6 +258,8 @@ def test_numbers_beyond_64_bits_are_added_exactly_and_never_ordered_in_silence(r
     numbers = [10**20, 2**63 + 1, 7, 2**64]
     name = room.capture(column(list(map(spelled, numbers))))
     assert room.rows(f"SELECT sum(x) FROM {name}") == [[str(sum(numbers))]]
+    grouped = room.capture(column([f"{number:,}" for number in numbers]))
+    assert room.rows(f"SELECT x FROM {grouped}") == [[str(number) if number > 7 else number] for number in numbers]
     line = said(room, f"SELECT max(x) FROM {name}")
     assert "x: whole numbers beyond 64 bits stay texts" in line
     assert "not all of them numbers" not in line
