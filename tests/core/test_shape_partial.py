@@ -36,6 +36,7 @@ MARKED: list[tuple[Any, int | None, bool]] = [
     ({"rows": ROWS, "cursor": "0"}, None, False),
     ({"records": ROWS, "offset": "itrzKbzp/recdvz"}, None, True),
     ({"records": ROWS, "offset": "20"}, None, False),
+    ({"records": ROWS, "offset": "+02:00"}, None, False),
     ({"items": ROWS, "after": "2024-01-31"}, None, False),
     ({"kind": "Listing", "data": {"after": "t3_15bfi0", "children": ROWS}}, None, True),
     ({"incidents": ROWS, "limit": 25, "offset": 0, "more": True}, None, True),
@@ -66,6 +67,9 @@ SAID: list[tuple[str, int | None, bool]] = [
     (" id | n \n----+---\n  1 | a\n  2 | b\n(2 rows)\n", 2, False),
     ("id,n\n1,a\n2,b\nShowing 2 of 99 rows\n", 99, True),
     ("Found 2 of 250 products:\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", 250, True),
+    ("Showing all 2 results\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, False),
+    ("id,n\n1,a\n2,b\nTotal: 250 rows\n", 250, True),
+    ("2 rows (of 90)\n\nid,n\n1,a\n2,b\n", 90, True),
     ("Page 2 of 250\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, True),
     ("Page 1 of 1\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", None, False),
     ("Page 1 of 5 (2 of 9 users)\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n", 9, True),
@@ -92,3 +96,17 @@ def test_a_window_of_a_file_is_partial_text() -> None:
 def test_a_page_number_in_a_document_leaves_it_whole() -> None:
     """All pages may be there; over rows, one page is not all of them."""
     assert not read_shape(b"Annual report\nPage 3 of 12\nThe year began well. Then it rained.\n").partial
+
+
+@pytest.mark.parametrize(
+    ("text", "partial"),
+    [
+        ("a line\nanother line\n<response clipped>\n", True),
+        ("a line\nanother line\n[Output truncated: 120,000 bytes total, 30,000 shown]\n", True),
+        ("The file was truncated by its writer in 2019, so the index was rebuilt.\nAll is well.\n", False),
+        ("There were only 3 items in stock.\nWe ordered more of them.\n", False),
+    ],
+)
+def test_a_text_is_cut_where_a_mark_says_so(text: str, partial: bool) -> None:
+    """A sentence about cutting is none."""
+    assert read_shape(text.encode()).partial == partial

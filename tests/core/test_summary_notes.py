@@ -20,6 +20,8 @@ def test_words_around_a_table_are_told_but_for_its_count() -> None:
     lines = _lines("Open orders of Ann:\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n\n2 rows returned.\n")
     assert "| around the rows: Open orders of Ann:" in lines
     assert not any("2 rows returned" in line for line in lines)
+    warned = _lines("Warning: 2 of its columns were dropped\n\n| id | n |\n|---|---|\n| 1 | a |\n| 2 | b |\n")
+    assert "| around the rows: Warning: 2 of its columns were dropped" in warned
     assert not any("around" in line for line in _lines(" id | n \n----+---\n  1 | a\n  2 | b\n(2 rows)\n"))
 
 

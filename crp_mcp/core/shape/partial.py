@@ -85,7 +85,7 @@ def _says_last(name: str, value: Any) -> bool:
 
 def _is_opaque(value: Any) -> bool:
     """No number and no date: where to go on, in the server's own terms."""
-    return isinstance(value, str) and re.fullmatch(r"(?!\d{4}-\d\d)(?!\d+$).{4,}", value) is not None
+    return isinstance(value, str) and re.fullmatch(r"(?!\d{4}-\d\d)(?![+-]?\d[\d:]*$).{4,}", value) is not None
 
 
 def _says_more(name: str, value: Any, last: bool) -> bool:
@@ -120,16 +120,20 @@ _SHOWN_OF = re.compile(
     re.I,
 )
 _ROWS_OF = re.compile(
-    rf"(?<![\w.])(?P<a>{_NUMBER})\s+(?:\w+\s+)?(?:out )?of (?:about |the |a total of |some )*"
+    rf"(?<![\w.])(?P<a>{_NUMBER})\s+(?:\w+\s+)?\(?(?:out )?of (?:about |the |a total of |some )*"
     rf"(?P<total>{_NUMBER})(?![.,]?\d)",
     re.I,
 )
 _PAGE_OF = re.compile(r"\bpages?:?\s+(\d+)\s*(?:of|/|out of)\s*(\d+)\b(?!\s*(?:rows?|results?|records?|items?))", re.I)
 _NO_ROWS = re.compile(r"\b(?:page|part|step|chunk|batch|level|line|section|attempt|day|week|version)s?\W*$", re.I)
 _SHOWN_FIRST = re.compile(
-    r"\b(?:showing|displaying|shown|returning|limited to|only)\b[^.\n]{0,30}?\b(?:first|top|last|only)?\s*"
+    r"\b(?:showing|displaying|shown|returning|limited to|only the)\b(?! all\b)[^.\n]{0,30}?"
+    r"\b(?:first|top|last|only)?\s*"
     rf"{_NUMBER}\s+(?:\w+\s+){{0,2}}?(?:{_ROWS})\b",
     re.I,
+)
+_TOTAL = re.compile(
+    rf"\btotal(?: of)?:?\s*(?P<total>{_NUMBER})\s+(?:{_ROWS})\b|(?P<or>{_NUMBER}) total (?:{_ROWS})\b", re.I
 )
 _MORE = re.compile(
     rf"(?:^|[\s(\[<.…])(?:(?:and|\+)\s*)?{_NUMBER}\s+(?:more|additional|other|further|remaining)\s+"
@@ -138,6 +142,9 @@ _MORE = re.compile(
 )
 _CUT_WORDS = re.compile(
     r"\b(?:output|content|results?|response|text|file|data|list|log|message|rows?|table)\b[^.\n]{0,30}\btruncated\b"
+    r"(?! by\b| in\b)"
+    r"|[\[(<][^\])>\n]{0,20}\b(?:output|response|content|text|results?|lines?|data)\b[^\])>\n]{0,10}"
+    r"\b(?:clipped|omitted|elided|cut|snipped|shortened|abridged)\b"
     r"|[\[(<.…]\s*truncated\b|\btruncated (?:after|at|to|because|due|output|for)\b"
     r"|\bmore (?:results|rows|content|items|pages) (?:are |is )?available\b",
     re.I,
@@ -168,6 +175,9 @@ def text_extent(lines: Sequence[str], rows: int | None) -> Extent:
             and not _NO_ROWS.search(line[: found.start()])
         ):
             return Extent(_int(found["total"]), found.group().strip())
+        found = _TOTAL.search(line)
+        if rows and found and _int(found["total"] or found["or"]) > rows:
+            return Extent(_int(found["total"] or found["or"]), found.group().strip())
         for pattern in (_MORE, _CUT_WORDS):
             found = pattern.search(line)
             if found:

@@ -13,6 +13,12 @@ NOTHING = '""'
 _MOST_INSIDE = 6
 _FEW_NOTES = 3
 """With room for no more scalars beside the rows than this, what stands around them in words is left out."""
+_COUNTING = re.compile(
+    r"rows?|records?|results?|items?|match(?:es)?|entr(?:y|ies)|lines?|columns?|total|found|returned|selected|affected"
+    r"|retrieved|listed|shown|showing|displaying|fetched|in|set|query|sec|m?s|of|the|by|x",
+    re.I,
+)
+"""Words of lines that say no more than how many rows there are."""
 _LITERAL = 60
 """A number or date longer than this is described, not shown: it may not be cut."""
 
@@ -148,7 +154,7 @@ def _counts_only(line: str, shape: Shape) -> bool:
         return True
     numbers = set(re.findall(r"\d+", line.replace(",", "")))
     told = bool(numbers) and numbers <= {f"{shape.rows}", f"{shape.rows_total}"}
-    return told and len(line) <= 60 and len(re.findall(r"[^\W\d]+", line)) <= 5
+    return told and all(map(_COUNTING.fullmatch, re.findall(r"[^\W\d]+", line)))
 
 
 def _told(shape: Shape, key: str, value: Value) -> bool:
