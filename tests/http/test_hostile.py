@@ -236,3 +236,24 @@ def test_a_body_has_one_length(strict: Front) -> None:
         answer = b"".join(iter(lambda: one.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 400")
     assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"crash","name":"echo","_meta":@}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","Name":"crash","_meta":@}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","n\\u0061me":"crash","_meta":@}}',
+        '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"echo","_meta":@}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{},"params":{"name":"echo","_meta":@}}',
+    ],
+)
+def test_a_member_that_decides_stands_there_once(strict: Front, body: str) -> None:
+    """A server behind us may read the other one than we do. What is in the arguments is between client and server."""
+    message, headers = modern_request("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+    meta = json.dumps(message["params"]["_meta"])
+    answer = strict.post(body.replace("@", meta).encode(), **headers)
+    assert (answer.status_code, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, 1)
+    assert "more than once" in answer.json()["error"]["message"]
+    fine = json.dumps(message).replace('{"text": "x"}', '{"text": "w", "text": "x"}')
+    assert strict.post(fine.encode(), **headers).status_code == 200

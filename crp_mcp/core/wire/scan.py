@@ -176,10 +176,10 @@ def key_text(raw: bytes) -> str:
     return name
 
 
-def members(data: bytes, at: int = 0, *, whole: bool = True) -> dict[str, Span]:
+def members(data: bytes, at: int = 0, *, whole: bool = True, names: list[str] | None = None) -> dict[str, Span]:
     """Spans of the values of an object's members, by name; of a repeated name, the last.
 
-    `whole`: nothing but white space may follow the object.
+    `whole`: nothing but white space may follow the object. `names`: takes every name, as often as it stands there.
 
     Raises:
         NotJson: no object begins at `at`, or it is broken.
@@ -193,7 +193,10 @@ def members(data: bytes, at: int = 0, *, whole: bool = True) -> dict[str, Span]:
             raise NotJson(f"no member name at byte {at}")
         start = key.end()
         end = skip_value(data, start)
-        found[key_text(key[1])] = (start, end)
+        name = key_text(key[1])
+        found[name] = (start, end)
+        if names is not None:
+            names.append(name)
         then = _NEXT.match(data, end)
         if not then or then[1] == b"]":
             raise NotJson(f"neither comma nor end at byte {end}")

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from crp_mcp.core.safety import POLICY_KEY, with_header
 from crp_mcp.core.wire.answers import dump, with_member
 from crp_mcp.core.wire.eras import ENVELOPE_VERSION, HANDSHAKE_VERSIONS
-from crp_mcp.core.wire.frame import Frame, Malformed, parse_line
+from crp_mcp.core.wire.frame import DECIDING, Frame, Malformed, parse_line
+from crp_mcp.core.wire.scan import members
 from crp_mcp.errors import BadRequest, Refused
 
 from .request import Refusal
+
+_DECIDING = sorted({name.lower() for name in DECIDING} | {"id", "method", "params", "result", "error", "arguments"})
 
 
 def frame_of(body: bytes, policies: Sequence[str]) -> Frame:
@@ -21,7 +24,22 @@ def frame_of(body: bytes, policies: Sequence[str]) -> Frame:
         raise Refusal(400, "The body must be one message; batches are not taken.")
     if isinstance(message, Malformed):
         raise Refusal(400, message.reason, code=message.code, ident=message.ids[0] if message.ids else b"null")
+    _check_names(message)
     return _with_policy(message, policies) if policies and message.method and message.id else message
+
+
+def _check_names(frame: Frame) -> None:
+    """Raises Refusal where a name that decides stands twice, in any case of letters: readers differ in which counts."""
+    whole, params = frame.piece((0, frame.size)), frame.top.get("params")
+    assert isinstance(whole, bytes)
+    for at in (whole.index(b"{"), params[0] if params else -1):
+        names: list[str] = []
+        if at >= 0 and whole[at : at + 1] == b"{":
+            members(whole, at, whole=False, names=names)
+        lower = [name.lower() for name in names]
+        for name in _DECIDING:
+            if lower.count(name) > 1:
+                raise Refusal(400, f"The member {name!r} stands there more than once.", ident=frame.id or b"null")
 
 
 def _with_policy(frame: Frame, policies: Sequence[str]) -> Frame:
