@@ -21,7 +21,7 @@ MOST = 2**53
 """The largest whole number that means the same to whatever reads it."""
 LONGEST_SECONDS = 30 * 86_400
 _SECONDS_AT_MOST, _MILLISECONDS_AT_LEAST = 1_000, 10_000
-_LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+LABEL = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _IN_URLS = re.compile(r"[\x21-\x7e]+")
 
 
@@ -115,7 +115,7 @@ class Field:
 
     def label(self) -> str:
         """A label of the tool registry's lattice."""
-        if not isinstance(self.value, str) or not _LABEL.fullmatch(self.value):
+        if not isinstance(self.value, str) or not LABEL.fullmatch(self.value):
             raise self.error("is not a label: upper-case letters, digits and `_`, as in the tool registry's `labels`")
         return self.value
 

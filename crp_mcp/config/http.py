@@ -12,8 +12,8 @@ from .fields import Field
 
 _KEYS = ("tokens", "token_file", "oauth", "hosts", "origins", "public_url", "limits")
 _OAUTH_KEYS = ("issuer", "audience", "scopes", "tenant_claim", "jwks_url", "clearances")
-_TENANT = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
-_TOKEN = re.compile(r"[\x21-\x7e]{16,4096}")
+TENANT = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+TOKEN = re.compile(r"[\x21-\x7e]{16,4096}")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 _PORT = r"(?::(?:[0-9]{1,5}|\*))?"
 _HOST = re.compile(rf"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+){_PORT}")
@@ -121,10 +121,10 @@ def _token(one: Field, expander: Expander) -> Token:
         if key not in given:
             raise one.error(f"needs `{key}`")
     text = given["token"].text(expander, empty=False)
-    if not _TOKEN.fullmatch(text):
+    if not TOKEN.fullmatch(text):
         raise given["token"].error("must have 16 to 4096 visible ASCII characters: a shorter one can be guessed")
     tenant = given["tenant"].text(expander, empty=False)
-    if not _TENANT.fullmatch(tenant):
+    if not TENANT.fullmatch(tenant):
         raise given["tenant"].error("must be 1 to 128 printable characters")
     return Token(text, tenant, given["clearance"].label() if "clearance" in given else None)
 

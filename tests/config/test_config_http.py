@@ -15,6 +15,7 @@ from crp_mcp.app.upstreams import in_place, remote_in_place
 from crp_mcp.config import Config, parse_config
 from crp_mcp.config.http import HttpConfig, Limits
 from crp_mcp.errors import ConfigError
+from crp_mcp.mcp.http.auth import read_tokens
 from crp_mcp.mcp.http.server import bind
 
 WORTHLESS = ("-1", "0", "1e999", "1.5", '"8"', "true", "null", "[]", "1" + "0" * 30)
@@ -150,3 +151,16 @@ def test_what_no_process_could_be_started_with(entry: str) -> None:
     """Refused where it is written, not when the server is started."""
     with pytest.raises(ConfigError, match=r"f\.json:1: mcpServers\.s"):
         parse_config(f'{{"mcpServers": {{"s": {entry}}}}}', Path("/nowhere/f.json"), {})
+
+
+@pytest.mark.parametrize(
+    "line", ["short team", "t" * 20, "ü" * 20 + " team", "t" * 20 + " team secret", "t" * 20 + " a B C"]
+)
+def test_lines_of_a_token_file_are_held_against_the_same(tmp_path: Path, line: str) -> None:
+    """The line is named, and nothing of it shown."""
+    file = tmp_path / "tokens"
+    file.write_text(f"# who\n{'t' * 20} team SECRET\n{line}\n")
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match=r"tokens:3: not `TOKEN TENANT") as caught:
+        read_tokens(file)
+    assert line.split()[0] not in str(caught.value)

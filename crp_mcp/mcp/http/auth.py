@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from crp_mcp.config.http import Token
+from crp_mcp.config.fields import LABEL
+from crp_mcp.config.http import TENANT, TOKEN, Token
 from crp_mcp.errors import ConfigError
 from crp_mcp.log import log
 
@@ -113,7 +114,11 @@ def read_tokens(file: Path) -> list[Token]:
         words = line.split("#", 1)[0].split()
         if not words:
             continue
-        if len(words) not in (2, 3) or len(words[0]) < 16:
-            raise ConfigError(f"{file}:{number}: not `TOKEN TENANT [CLEARANCE]` with a token of 16 or more characters")
+        usual = len(words) in (2, 3) and TOKEN.fullmatch(words[0]) and TENANT.fullmatch(words[1])
+        if not usual or not all(LABEL.fullmatch(label) for label in words[2:]):
+            raise ConfigError(
+                f"{file}:{number}: not `TOKEN TENANT [CLEARANCE]`: a token has 16 to 4096 visible ASCII characters, "
+                "a tenant at most 128, a clearance is a label in capital letters"
+            )
         found.append(Token(words[0], words[1], words[2] if len(words) == 3 else None))
     return found

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 
-from crp_mcp.config.http import OAuthServer
+from crp_mcp.config.http import TENANT, OAuthServer
 from crp_mcp.log import log
 
 from .auth import bearer, challenge
@@ -35,7 +34,6 @@ STALE_SECONDS = 86_400.0
 FETCH_SECONDS = 10.0
 LARGEST_DOCUMENT = 1024 * 1024
 LEEWAY = 30
-_TENANT = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
 
 
 class ResourceServer:
@@ -57,7 +55,7 @@ class ResourceServer:
             text = f"The token lacks the scope {' '.join(missing)}."
             raise self._challenge(headers, text, error="insufficient_scope", status=403)
         tenant = claims.get(self._server.tenant_claim)
-        if not isinstance(tenant, str) or not _TENANT.fullmatch(tenant):
+        if not isinstance(tenant, str) or not TENANT.fullmatch(tenant):
             raise self._challenge(headers, "The token does not say whose it is.", error="invalid_token")
         subject = claims.get("sub")
         return Principal(tenant, subject if isinstance(subject, str) else "")
