@@ -48,7 +48,7 @@ def _text(value: Any) -> str:
 def without_noise(value: float) -> float:
     """The value with 15 digits where the 16th and 17th are what binary fractions leave behind (0.1 + 0.2)."""
     short = float(f"{value:.15g}")
-    return short if len(repr(short).strip("0")) + 3 < len(repr(value).strip("0")) else value
+    return short if len(repr(short).strip("0")) + 2 < len(repr(value).strip("0")) else value
 
 
 class Median(list[Any]):

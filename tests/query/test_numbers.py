@@ -234,6 +234,14 @@ def test_whole_amounts_are_whole_numbers(room: Room) -> None:
     assert room.rows(f"SELECT sum(x) FROM {money}") == [[3512]]
 
 
+def test_noise_is_taken_off_and_digits_are_not(room: Room) -> None:
+    """What binary fractions leave behind goes; a fraction that needs all its digits keeps them."""
+    name = room.capture([{"n": n, "x": x} for n, x in enumerate((123456789012.31, 0.02, 0.01), 1)])
+    rows = room.rows(f"SELECT sum(x) OVER (ORDER BY n), x * 3 FROM {name} ORDER BY n")
+    assert rows == [[123456789012.31, 370370367036.93], [123456789012.33, 0.06], [123456789012.34, 0.03]]
+    assert room.one(f"SELECT avg(n = 1) * 0.8 FROM {name}") == 1 / 3 * 0.8
+
+
 def test_sums_that_cancel_out_keep_their_digits(room: Room) -> None:
     """What is left of large numbers, or of many digits, is what is left of the decimals."""
     fine = ["1.00400733947754", "-1.015101313591", "0.01109397411346"]
