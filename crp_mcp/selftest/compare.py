@@ -112,13 +112,18 @@ def _is_answer(node: Node) -> bool:
     return _is_result(node) or get(node, "error", "code") == METHOD_NOT_FOUND
 
 
-def judge_stderr(era: str, direct: str, again: str, through: str) -> Finding:
-    """What the server writes to stderr must be seen through us too; where it writes the same twice."""
+def judge_stderr(era: str, direct: str, again: str, through: str, *, mended: bool = False) -> Finding:
+    """What the server writes to stderr must be seen through us too; where it writes the same twice.
+
+    `mended`: something in the session was, of which the server complains only where it is asked directly.
+    """
     said = [{_shape(line.strip()): line for line in text.splitlines()} for text in (direct, again, through)]
     steady = {shape: line for shape, line in said[0].items() if shape in said[1]}
     lost = tuple(Difference("stderr", line, ABSENT) for shape, line in steady.items() if shape not in said[2])
     own = len([shape for shape in said[2] if shape not in said[0] and shape not in said[1]])
     notes = (f"{own} lines of our own",) if own else ()
+    if mended and lost:
+        notes, lost = (*notes, f"mended: {len(lost)} lines fewer, of what the server does not manage"), ()
     return Finding(era, "stderr", len(steady), len(steady) - len(lost), notes, len(said[0]) - len(steady), lost)
 
 

@@ -97,6 +97,7 @@ class _Session:
         self._target = target
         self._era = era
         self._trio: Trio | None = None
+        self._mended = False
 
     @contextmanager
     def connected(self) -> Iterator[None]:
@@ -124,6 +125,7 @@ class _Session:
             if self._trio is None and self._greets:
                 self.open()
             finding, direct = self._connect().run(self._era.name, one, self._target.ours)
+            self._mended |= any(note.startswith("mended: an answer") for note in finding.notes)
             yield finding
             if known is not None and one.feature in LISTS:
                 known.learn(direct.lines, LISTS[one.feature])
@@ -138,4 +140,4 @@ class _Session:
         shut = [Recording(end.lines, {"shutdown": end.facts["shutdown"]}) for end in ends]
         yield judge(self._era.name, Probe("shutdown", {}), shut[0], shut[1], shut[2], self._target.ours)
         errors = [end.facts["stderr"] for end in ends]
-        yield judge_stderr(self._era.name, errors[0], errors[1], errors[2])
+        yield judge_stderr(self._era.name, errors[0], errors[1], errors[2], mended=self._mended)

@@ -139,6 +139,15 @@ def test_a_server_that_falls_silent_must_not_be_ours() -> None:
     assert not judge("handshake", probe, error, error, gone, OURS).same
 
 
+def test_complaints_of_what_is_mended_need_not_come_through() -> None:
+    """A server that writes of an id which it gets from nobody but a direct client."""
+    said = "cannot read id 1000.0"
+    assert not judge_stderr("handshake", said, said, "").same
+    finding = judge_stderr("handshake", said, said, "", mended=True)
+    assert finding.same
+    assert finding.notes == ("mended: 1 lines fewer, of what the server does not manage",)
+
+
 def test_stderr_must_come_through() -> None:
     """Lines the server writes twice must be seen; ours are counted, numbers in them may change."""
     assert judge_stderr("handshake", "up at 1\n", "up at 2\n", "ours\nup at 3\n").notes == ("1 lines of our own",)
