@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crp_mcp.app.settings import Settings, load_settings
@@ -47,3 +52,13 @@ def print_json(value: Any) -> None:
 def print_text(text: str) -> None:
     """Text for a person: control characters that could drive a terminal are made visible."""
     sys.stdout.write(visible(text) + "\n")
+
+
+@contextmanager
+def passing_folder(prefix: str) -> Iterator[Path]:
+    """A folder for as long as a command runs; it goes also where the command is ended by a signal."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, lambda told, _: sys.exit(128 + told))
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

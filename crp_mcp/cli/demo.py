@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,8 +55,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="crp-mcp-demo-") as folder:
-        return anyio.run(_run, options, options.store or folder)
+    with common.passing_folder("crp-mcp-demo-") as folder:
+        return anyio.run(_run, options, options.store or str(folder))
 
 
 async def _run(options: argparse.Namespace, store: str) -> int:

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -39,8 +38,8 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("give one of -- COMMAND, --url URL and --config FILE")
     calls, cancels = _calls(options.call), _calls(options.cancel)
     same, reports = True, []
-    with tempfile.TemporaryDirectory(prefix="crp-mcp-selftest-") as folder:
-        for target in targets(options, Path(folder)):
+    with common.passing_folder("crp-mcp-selftest-") as folder:
+        for target in targets(options, folder):
             findings = summed(examine(target, Known(calls, cancels)))
             same = same and all(one.same for one in findings)
             reports.append(as_json(target.name, findings))

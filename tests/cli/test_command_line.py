@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -200,6 +201,22 @@ def test_doctor_says_where_things_are_and_changes_nothing(tmp_path: Path, store:
 
 
 @pytest.mark.real
+@pytest.mark.skipif(sys.platform == "win32", reason="there a process is ended without a word")
+def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Neither its folder, which has what its tools returned, nor a process."""
+    argv = [sys.executable, "-m", "crp_mcp", "demo"]
+    demo = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": f"{tmp_path}"}
+    )
+    assert demo.stdout is not None
+    assert demo.stdout.read(1)  # something is captured by now
+    assert list(tmp_path.iterdir())
+    demo.terminate()
+    assert demo.wait(30) == 128 + signal.SIGTERM
+    demo.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_demo_runs_on_real_data(tmp_path: Path) -> None:
     """The README's first command: calls both ways, follow-ups, fewer tokens, nothing left behind."""
     report = lines(crp("demo", "--json", "--store", tmp_path / "kept"))[0]
