@@ -270,6 +270,7 @@ def test_a_heading_over_prose_is_no_table() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "| name | n | note  |\n|------|---|-------|\n| a|b  | 1 | x|y|z |\n| 李雷 | 2 | p     |\n",
         " name | n |  note \n------+---+-------\n a|b  | 1 | x|y|z\n 李雷 | 2 | p\n(2 rows)\n",
         "+------+---+-------+\n| name | n | note  |\n+------+---+-------+\n| a|b  | 1 | x|y|z |\n"
         "| 李雷 | 2 | p     |\n+------+---+-------+\n",

@@ -152,9 +152,16 @@ def _markdown(lines: Sequence[str], rule: int) -> Region | None:
         region.end += 1
         if not _MARKDOWN.fullmatch(line):
             cells = _cells(line)
-            region.rows.append(cells if len(cells) <= width else [*cells[: width - 1], " | ".join(cells[width - 1 :])])
+            region.rows.append(cells if len(cells) <= width else _crowded(line, lines[rule], cells, width))
     region.rows = _unwrapped(region.rows)
     return region
+
+
+def _crowded(line: str, rule: str, cells: list[str], width: int) -> list[str]:
+    """A row with a bar too many: cut where the rule has its own if it is set as wide as the rows, else at the end."""
+    exact = cut_at_joints(line, rule, "|")
+    inner = exact[rule.lstrip()[:1] == "|" : len(exact) - (rule.rstrip()[-1:] == "|")] if exact else []
+    return inner if len(inner) == width else [*cells[: width - 1], " | ".join(cells[width - 1 :])]
 
 
 # --- psql ---
