@@ -204,17 +204,19 @@ def test_doctor_says_where_things_are_and_changes_nothing(tmp_path: Path, store:
 @pytest.mark.skipif(sys.platform == "win32", reason="there a process is ended without a word")
 def test_a_demo_that_is_ended_leaves_nothing_behind(tmp_path: Path) -> None:
     """Neither its folder, which has what its tools returned, nor a process."""
-    argv = [sys.executable, "-m", "crp_mcp", "demo"]
-    demo = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": f"{tmp_path}"}
-    )
-    assert demo.stdout is not None
-    assert demo.stdout.read(1)  # something is captured by now
-    assert list(tmp_path.iterdir())
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    server = [sys.executable, "-c", f"import sys; open({f'{started}'!r}, 'w').close(); sys.stdin.read()"]
+    folder = tmp_path / "t"
+    folder.mkdir()
+    argv = [sys.executable, "-m", "crp_mcp", "demo", "--", *server]
+    demo = subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": f"{folder}"})
+    started.read_bytes()  # until the server of the demo is there
+    assert list(folder.iterdir())
     demo.terminate()
-    assert demo.wait(30) == 128 + signal.SIGTERM
-    demo.communicate()
-    assert list(tmp_path.iterdir()) == []
+    demo.communicate(timeout=30)
+    assert demo.returncode == 128 + signal.SIGTERM
+    assert list(folder.iterdir()) == []
 
 
 def test_the_demo_runs_on_real_data(tmp_path: Path) -> None:
