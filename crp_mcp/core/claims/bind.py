@@ -126,6 +126,8 @@ def _joined(scene: Scene, number: Chunk, named: Chunk) -> bool:
     if named.at > number.at:
         if any(c.low in ("per", "each", "in", "on", "for", "from", "by", "at") for c in between) or _plural_of(named):
             return False
+        if any(c.low in ("under", "over", "below", "above", "beyond", "within") for c in between):
+            return False  # so much less or more than the other
         if any(c.columns and not any(r.column.is_measure for r in c.columns) for c in between):
             return False  # it counts what stands right after it
         return not any(c.values or c.qty or c.when or c.op in ("max", "min", "more", "less") for c in between)

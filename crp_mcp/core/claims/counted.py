@@ -175,12 +175,17 @@ def names_something(scene: Scene, at: int) -> bool:
 
 def says_more(scene: Scene, noun: Chunk | None) -> bool:
     """Whether something without counterpart is said of what is counted (`two pull requests need a rebase`)."""
-    for chunk in scene.chunks[noun.at + 1 :] if noun is not None else ():
-        lead = scene.chunks[chunk.at - 1].low
-        known = chunk.stem in REPORT or chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns
-        if chunk.is_content and not known and lead not in _TOPICS:
+    after = scene.chunks[noun.at + 1 :] if noun is not None else ()
+    verb = next((c.at for c in after if c.low in ("is", "are", "was", "were", "have", "has", "had")), None)
+    told = ((c.stem in REPORT and c.low not in ("have", "has", "had")) or c.low in ("you", "your") for c in after)
+    if any(told):  # so many came, or are offered
+        return False
+    for chunk in after:
+        known = chunk.stem in scene.parse.context or chunk.stem in scene.table.nouns
+        topic = scene.chunks[chunk.at - 1].low in _TOPICS and (verb is None or chunk.at < verb)
+        if chunk.is_content and not known and not topic:
             return True
-        if lead in _TOPICS:
+        if topic:
             return False
     return False
 

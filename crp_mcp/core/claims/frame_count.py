@@ -120,8 +120,8 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 for reading in _judged(scene, picked, noun, qty, whole):
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
-                    holds = False if wrong and reading.holds else reading.holds
                     more_said = not selection.conds and not conds and says_more(scene, noun)
+                    holds = None if more_said else False if wrong and reading.holds else reading.holds
                     bare = noun is None and bool(selection.conds) and not names_something(scene, number.at + 1)
                     yield replace(reading, holds=holds, firm=reading.firm and not (loose or bare or more_said))
 

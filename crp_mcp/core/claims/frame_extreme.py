@@ -19,7 +19,7 @@ from .roles import beside_them, is_one_name, roles, trails
 from .rows import bears_out, number_rows, quote
 from .scene import Cond, Mention, Scene, Selection
 from .versions import Version
-from .words import word_list
+from .words import stem, word_list
 
 
 def readings(scene: Scene) -> Iterator[Reading]:
@@ -85,6 +85,10 @@ def _than_any(scene: Scene) -> frozenset[int]:
     return frozenset()
 
 
+_BETTER_LOW = TAKES_TIME | {stem(w) for w in word_list("error failure loss defect delay complaint crash bug downtime")}
+"""What a column is called of which less is better."""
+
+
 def directions(column: Column, op: Chunk, direction: str) -> list[str]:
     """Where less is better, `best` is the smallest; `highest` rank may be either."""
     if op.low in ("fastest", "slowest", "quickest") and set(column.words) & TAKES_TIME:
@@ -94,6 +98,8 @@ def directions(column: Column, op: Chunk, direction: str) -> list[str]:
     if set(column.words) & LOW_IS_GOOD and column.is_number and not column.is_date:
         flipped = "min" if direction == "max" else "max"
         return [flipped] if op.low in ("best", "worst") else [direction, flipped]
+    if op.low in ("best", "worst") and set(column.words) & _BETTER_LOW:
+        return ["max" if op.low == "worst" else "min"]
     if op.low in ("best", "worst", "top") and not column.is_number:
         return [direction, "min" if direction == "max" else "max"]
     return [direction]

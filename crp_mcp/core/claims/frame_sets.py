@@ -97,9 +97,11 @@ def _limited(scene: Scene, mentions: Sequence[Mention], limits: Sequence[Chunk])
 def _subjects(scene: Scene, only: int) -> list[int]:
     """Which mentions may be the one thing that is alone: the nearest before `only`, or what the sentence ends in."""
     before = [i for i, m in enumerate(scene.mentions) if m.last < only]
+    if before and scene.mentions[before[-1]].last == only - 1 and len(before) < len(scene.mentions):
+        return [len(scene.mentions) - 1]  # `X only has Y`: nothing but Y is X's
     if before:
         return before[-1:]
-    return [len(scene.mentions) - 1, 0]
+    return [0] if only == 0 else [len(scene.mentions) - 1, 0]
 
 
 def _splits(scene: Scene) -> Iterator[tuple[tuple[Mention, ...], tuple[Mention, ...]]]:

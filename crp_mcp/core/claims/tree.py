@@ -9,34 +9,12 @@ from typing import Any
 from .celltext import Listed
 from .document import Document, Table, make_table
 from .failures import decode, error_of, status_codes
+from .paging import counts_members, is_partial, total_of
 
 MAX_TABLES = 60
 MAX_SCALARS = 20_000
 _COLUMN_KEYS = ("columns", "fields", "headers", "header", "column_names", "cols")
 _ROW_KEYS = ("rows", "data", "values", "records", "result", "results")
-_TOTAL_KEYS = (
-    "total",
-    "total_count",
-    "totalcount",
-    "total_results",
-    "totalresults",
-    "count",
-    "total_rows",
-    "totalsize",
-    "num_found",
-)
-_MORE_KEYS = (
-    "truncated",
-    "has_more",
-    "hasmore",
-    "incomplete_results",
-    "is_truncated",
-    "istruncated",
-    "next_page",
-    "next_cursor",
-    "nextpagetoken",
-    "next",
-)
 _STATUS_KEYS = (
     "status",
     "status_code",
@@ -61,10 +39,10 @@ def read_tree(value: Any, *, name: str = "") -> Document:
         not error and bool(walk.empties) and not any(t.rows for t in tables if t.kind != "record")
     )
     codes = tuple(dict.fromkeys([*_statuses(scalars), *status_codes(error or "")]))
-    main_total = _total_of(root)
+    main_total = total_of(root)
     caption = " ".join(str(root[k]) for k in ("caption", "title", "description") if isinstance(root.get(k), str))
     return Document(
-        tables=tuple(tables), scalars=scalars, is_error=error is not None, is_empty=empty, partial=_is_partial(root),
+        tables=tuple(tables), scalars=scalars, is_error=error is not None, is_empty=empty, partial=is_partial(root),
         kind="tree", message=error or "", statuses=codes, total=main_total, caption=caption,
     )  # fmt: skip
 
@@ -100,6 +78,7 @@ class _Walk:
         flat = dict(flatten(value))
         for key, cell in flat.items():
             self._scalar(f"{path}.{key}".strip("."), cell)
+        flat = {k: cell for k, cell in flat.items() if not counts_members(k, cell, value)}
         if flat:
             self.tables.append(make_table(list(flat), [list(flat.values())], kind="record", path=path))
         self._children(value, path, depth, value)
@@ -150,7 +129,7 @@ class _Walk:
                     path=path,
                     name=_leaf(path),
                     kind="list",
-                    total=_total_of(owner),
+                    total=total_of(owner),
                 )
             )
             if len(value) == 1 and depth == 0:
@@ -169,7 +148,7 @@ class _Walk:
                 columns.update(dict.fromkeys(row))
         rows = [[row.get(c) for c in columns] for row in flat]
         kind = "record" if len(rows) == 1 and len(columns) == 1 and _is_figure(rows[0][0]) else "rows"
-        total, partial = _total_of(owner), _is_partial(owner)
+        total, partial = total_of(owner), is_partial(owner)
         self.tables.append(
             make_table(list(columns), rows, kind=kind, path=path, name=_leaf(path), total=total, partial=partial)
         )
@@ -233,8 +212,8 @@ def _grid(value: Mapping[str, Any], path: str) -> tuple[Table, tuple[str, ...]] 
                     rows,
                     path=path,
                     name=_leaf(path),
-                    total=_total_of(value),
-                    partial=_is_partial(value),
+                    total=total_of(value),
+                    partial=is_partial(value),
                     caption=str(value.get("caption", "")),
                 )
                 return table, (lower[ckey], lower[rkey])
@@ -263,32 +242,6 @@ def _by_columns(value: Mapping[str, Any], path: str) -> Table | None:
     if any(isinstance(x, dict | list) for v in lists.values() for x in v):
         return None
     return make_table(list(lists), list(zip(*lists.values(), strict=True)), path=path, name=_leaf(path))
-
-
-def _total_of(owner: Mapping[str, Any]) -> int | None:
-    for holder in (
-        owner,
-        *(
-            v
-            for k, v in owner.items()
-            if isinstance(v, dict) and k in ("meta", "metadata", "pagination", "page_info", "paging")
-        ),
-    ):
-        for key, value in holder.items():
-            if (
-                isinstance(key, str)
-                and key.lower().replace("-", "_") in _TOTAL_KEYS
-                and isinstance(value, int)
-                and not isinstance(value, bool)
-            ):
-                return value
-    return None
-
-
-def _is_partial(owner: Mapping[str, Any]) -> bool:
-    return any(
-        isinstance(k, str) and k.lower() in _MORE_KEYS and v not in (None, False, "", 0) for k, v in owner.items()
-    )
 
 
 def _statuses(scalars: Sequence[tuple[str, Any]]) -> Iterator[int]:

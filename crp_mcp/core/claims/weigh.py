@@ -252,7 +252,8 @@ def _table(text: str, table: Table, document: Document, context: frozenset[str],
         if answer.outcome is Outcome.UNVERIFIABLE:
             return replace(judged, cost=result.cost, frame="stated-partial")
         unsure = result.cost > 0.55 or not reading.firm
-        if result.cost > 0.85 or (answer.outcome is Outcome.CONTRADICTED and unsure):
+        unsaid = reading.holds is None and not reading.firm
+        if result.cost > 0.85 or unsaid or (answer.outcome is Outcome.CONTRADICTED and unsure):
             return replace(
                 judged,
                 outcome=Outcome.UNVERIFIABLE,
