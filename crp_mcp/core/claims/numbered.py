@@ -64,7 +64,8 @@ def _noun_before(parse: Parse, chunk: Chunk) -> Chunk | None:
 def _superlative(parse: Parse, at: int) -> bool:
     """Whether a noun whose rows have ids follows a superlative (`the largest order is 17`)."""
     ids = [c for c in _columns(parse.table, parse.chunks[at]) if c.is_serial or set(c.words) & _IDS]
-    return parse.chunks[at - 1].op in ("max", "min") and bool(ids)
+    measured = any(r.column.is_measure for r in parse.chunks[at].columns)
+    return parse.chunks[at - 1].op in ("max", "min") and bool(ids) and not measured
 
 
 def _listed(parse: Parse, first: Chunk) -> list[Chunk]:
