@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +26,7 @@ from .settings import Settings
 LARGE = 2 << 20
 """Results of more bytes than this are captured on a thread of their own, so that small ones pass them by."""
 TINY = 16 << 10
-"""Results of no more bytes than this are captured where tokens are counted, so that neither waits for the other."""
+"""Results of no more bytes than this are captured where they are read: on a busy machine each hand-over is a wait."""
 END_GRACE = 3.0
 UPKEEP_EVERY = 5.0
 
@@ -58,9 +57,8 @@ class Worker:
             if frame is None:
                 break
             header, blob = frame
-            engine = self._engine
-            if engine is not None and header.get("op") == "capture" and "spool" not in header and len(blob) <= TINY:
-                engine.counter.post(partial(self._answer, header, blob))
+            if header.get("op") == "capture" and "spool" not in header and len(blob) <= TINY:
+                self._answer(header, blob)
             else:
                 self._pool_for(header, blob).submit(self._answer, header, blob)
         self._end()
@@ -146,8 +144,6 @@ class Worker:
         os._exit(0)
 
     def _close(self) -> None:
-        if self._engine is not None:
-            self._engine.counter.drain()
         for pool in (self._small, self._tools, self._queries, self._large):
             pool.shutdown(wait=True)
         if self._engine is not None:

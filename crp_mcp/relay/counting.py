@@ -52,24 +52,13 @@ class LazyCounter:
             except BaseException as error:  # noqa: BLE001 - it is raised where the work was asked for
                 answer.put((None, error))
 
-        self.post(answered)
+        if self._thread is None:
+            self._start()
+        self._work.put(answered)
         result, error = answer.get()
         if error is not None:
             raise error
         return result  # type: ignore[return-value]
-
-    def post(self, work: Callable[[], None]) -> None:
-        """Have something done in the counting thread that will count, and must not raise; nobody waits for it."""
-        if self._thread is None:
-            self._start()
-        self._work.put(work)
-
-    def drain(self) -> None:
-        """Wait until everything is done that was posted before."""
-        if self._thread is not None:
-            done = threading.Event()
-            self.post(done.set)
-            done.wait()
 
     def _start(self) -> None:
         with self._lock:

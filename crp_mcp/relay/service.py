@@ -177,7 +177,7 @@ class Service:
     ) -> tuple[Entry, Summaries | None]:
         """Store everything. The summaries are made for the id that is next; where that was taken, for one that is ours.
 
-        They are not made while the store is written: the counting thread may be waiting for it.
+        They are not made while the store is written, so that no other writer waits for the counting thread.
         """
         payload, tokens = reading.written or self._write(reading), self._count(reading, inline=summarise is None)
         arguments = canonical_arguments(job.call.arguments, job.call.arguments_json)

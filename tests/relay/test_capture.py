@@ -220,7 +220,7 @@ def test_a_summary_names_its_own_entry_also_where_another_took_the_next_id(at: B
     service, store = at.engine.service, at.engine.store
 
     class Outside(LazyCounter):
-        """Small results are captured in the counting thread: it may wait for a transaction, so none waits for it."""
+        """Other writers do not wait for what is counted."""
 
         def run(self, work: Any) -> Any:
             assert not store.ask(lambda db: db.in_transaction)
