@@ -71,6 +71,7 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             anchored = record or _anchored(scene, every)
             where = " AND ".join(c.sql for c in every)
             sql = f"SELECT * FROM {{table}} WHERE {where}"
+            minor = minor or _says_less(scene, selection, conds, rows)
             unsaid = any(c.is_content for at in nots for c in scene.chunks[at + 1 : at + 3])
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
             if record and not _says_enough(scene, every):
@@ -97,6 +98,13 @@ def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
     """Names joined by `and` must each have such a row."""
     lists = {m.first for m in scene.mentions if m.listed > 1 and m.conjoined}
     return not lists or all(rows & part for c in selection.conds for part in c.members if len(c.members) > 1)
+
+
+def _says_less(scene: Scene, selection: Selection, conds: Sequence[Cond], rows: frozenset[int]) -> bool:
+    """Whether that there is such a row says less than was said: of several it is said, or since when exactly."""
+    since = any(c.when and c.when.compare == "ge" and c.low.startswith("since") for c in scene.chunks)
+    limits = any(c.qty and c.qty.compare not in ("eq", "ne") for c in scene.numbers)
+    return bool(rows) and (since or (limits and bool(conds) and rows != selection.rows))
 
 
 def _in_minor_units(scene: Scene, rows: frozenset[int]) -> bool:

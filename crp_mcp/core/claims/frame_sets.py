@@ -232,7 +232,7 @@ def _most(scene: Scene) -> list[Chunk]:
 def _share(scene: Scene) -> Iterator[Reading]:
     """`most of X are C`, `80 % of X are C`, `more than half`."""
     words = scene.parse.ops("mostof", "half", "fewof", "nearall") + _most(scene)
-    numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%"]
+    numbers = [c for c in scene.numbers if c.qty and c.qty.unit == "%" and scene.chunks[c.at - 1].low != "by"]
     nouns = {c.at for c in scene.columns if not any(r.column.is_measure for r in c.columns)}
     nouns |= {c.at for c in scene.chunks if c.is_content and any(c.at - w.at == 1 for w in words)}
     for which, said in _splits(scene):

@@ -66,8 +66,6 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 0.05 if bare_year(chunk) and scene_setting(scene.parse, chunk.at) else 1.5
         elif chunk.qty:
             cost += 2.5
-        elif chunk.columns and chunk.at and scene.chunks[chunk.at - 1].low in _AGAINST:
-            cost += 1.5
         elif chunk.columns and not (chunk.op in _WEIGHTY and not names_column(chunk)):
             known = spent_columns & {r.column.position for r in chunk.columns} or chunk.stem in scene.parse.context
             known = known or _entitles(scene, chunk)
@@ -82,7 +80,14 @@ def leftover(scene: Scene, used: Iterable[int]) -> float:
             cost += 1.5
         elif chunk.low == "row" and chunk.at and scene.chunks[chunk.at - 1].low == "a":
             cost += 2.0
+    cost += sum(1.5 for c in scene.chunks if c.low in _AGAINST and _sets_against(scene, c))
     return cost + sum(_run_cost(scene, run, spent) for run in _runs(scene, spent))
+
+
+def _sets_against(scene: Scene, chunk: Chunk) -> bool:
+    """Whether what follows is a measure by name, with which something else is compared (`below the limit of 25`)."""
+    after = [c for c in scene.chunks[chunk.at + 1 : chunk.at + 4] if c.low not in _DETERMINERS][:1]
+    return any(r.column.is_measure for c in after for r in c.columns)
 
 
 def _entitles(scene: Scene, chunk: Chunk) -> bool:
@@ -146,7 +151,7 @@ def _run_cost(scene: Scene, run: list[Chunk], spent: set[int]) -> float:
     if (name := _extends_name(scene, run, spent)) is not None:
         narrows = run[-1].at < name.at and name.text.islower() and not scene.parse.text.islower()
         return 0.2 if name.is_exact and not narrows else 0.6
-    if _is_said(scene, run):
+    if _is_said(scene, run) or [c.low for c in scene.chunks[max(0, run[0].at - 2) : run[0].at]] == ["out", "of"]:
         return 1.0
     if _restricts(scene, run):
         return 0.6

@@ -8,7 +8,7 @@ from dataclasses import replace
 from .dates import When, matches
 from .document import Column
 from .numbers import Number, Quantity, agrees, exact
-from .units import CURRENCIES, factors, guesses, of_other_degrees
+from .units import CURRENCIES, factors, guesses, of_other_degrees, scale_in_name
 
 
 def quote(name: str) -> str:
@@ -23,6 +23,13 @@ def literal(value: object) -> str:
 
 def as_written(column: Column, qty: Quantity) -> tuple[Quantity, ...]:
     """A stated number in the column's unit, in each way it may be meant, likeliest first; none where units differ."""
+    scale = scale_in_name(column.name)
+    if scale != 1 and abs(qty.value) >= scale and qty.unit != "%":
+        return _as_written(column, _times(qty, 1 / scale))
+    return _as_written(column, qty)
+
+
+def _as_written(column: Column, qty: Quantity) -> tuple[Quantity, ...]:
     if not qty.unit or qty.compare == "ne":
         return (qty,)
     if qty.unit == "%" and column.measure is None and column.holds_no_share:

@@ -232,6 +232,8 @@ def asides(text: str) -> list[str]:
 _EXCEPTION = re.compile(
     r"^\W*(?:apart from|aside from|except(?:ing)?(?: for)?|excluding|besides|other than)\b", re.IGNORECASE
 )
+_OF_THEM = re.compile(r"^\W*(?:out )?of (?:the|all|these|those) [^,]{3,40}, [^,;]+$", re.IGNORECASE)
+"""`Of the four X, two are Y`: the second is said of the first."""
 _COMPARED = re.compile(
     r"^\W*(?:compared|in comparison|relative|in contrast) (?:to|with) (?P<other>[^,]{1,60}), (?P<rest>.{4,}?)[. ]*$",
     re.IGNORECASE,
@@ -248,7 +250,7 @@ def in_order(text: str) -> str:
 
 def clauses(text: str) -> list[list[str]]:
     """Ways to cut a sentence into clauses, coarsest first; the whole sentence is not among them."""
-    if _EXCEPTION.match(text):
+    if _EXCEPTION.match(text) or _OF_THEM.match(text):
         return []
     dates = claim_dates(text)
     cuts = [m for m in _CLAUSE.finditer(text) if not any(d.start < m.start() < d.end for d in dates)]

@@ -92,6 +92,17 @@ def unit_in_name(name: str) -> str:
     return next((p for p in reversed(parts) if len(parts) > 1 and (p in _TELLING or p in UNITS)), "")
 
 
+_SCALE_NAMES = {
+    "bn": 10**9, "billion": 10**9, "billions": 10**9, "mn": 10**6, "mln": 10**6, "mio": 10**6, "mil": 10**6,
+    "million": 10**6, "millions": 10**6, "thousand": 10**3, "thousands": 10**3,
+}  # fmt: skip
+
+
+def scale_in_name(name: str) -> int:
+    """What a column's name says that its numbers are counted in (`gdp_bn`); 1 for ones."""
+    return next((_SCALE_NAMES[p] for p in (fold(p) for p in _PART.findall(name)) if p in _SCALE_NAMES), 1)
+
+
 def of_other_degrees(unit: str, name: str) -> bool:
     """Whether a column's name says that its degrees are not the stated ones (`temp_f` against °C)."""
     last = {p for p in (fold(p) for p in _PART.findall(name)) if p in ("c", "f", "celsius", "fahrenheit")}
