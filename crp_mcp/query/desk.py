@@ -48,7 +48,7 @@ class Desk:
         sandbox: Sandbox | None = None,
         seconds: float = SECONDS,
         check: Callable[[Scope, Entry], object] | None = None,
-        clears: Callable[[Scope, Entry], bool] | None = None,
+        clears: Callable[[Scope, Entry | Stub], bool] | None = None,
     ) -> None:
         """`check` raises for a result that may not be read by a scope; `clears` only tells."""
         self._store = store

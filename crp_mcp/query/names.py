@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crp_mcp.core.ages import iso_time, rows_text
 from crp_mcp.core.folding import fold
@@ -53,7 +53,7 @@ class Resolver:
 
     store: Store
     check: Callable[[Scope, Entry], object] | None
-    clears: Callable[[Scope, Entry], bool] | None
+    clears: Callable[[Scope, Entry | Stub], bool] | None
     forget: Callable[[Scope, list[str]], object]
     """Removes the tables of results that turn out to be gone."""
 
@@ -94,6 +94,8 @@ class Resolver:
             except NotFound:
                 continue
             if isinstance(found, Stub):
+                if self.clears is not None and not self.clears(scope, found):
+                    found = replace(found, tool_call_args=None)  # what was asked is not for this scope
                 names.gone[fold(name)] = gone_text(found)
                 self.forget(scope, [found.scratch_id])
                 continue

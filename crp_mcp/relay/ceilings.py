@@ -14,12 +14,12 @@ from crp_mcp.keys import Keyring
 from crp_mcp.proof.eccr import Receipt, verify
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.proof.reasons import Reason, rejected
-from crp_mcp.store import SqliteStore
+from crp_mcp.store import SqliteStore, Stub
 
-from .sealing import item_of, text_hash
+from .sealing import Held, item_of, text_hash
 
 REMEMBERED = 8_192
-Key = tuple[str, str, str, str | None, str, int]
+Key = tuple[str, str, str, str | None, str | None, int]
 
 
 @dataclass(slots=True)
@@ -31,14 +31,14 @@ class Ceilings:
     lattice: Lattice
     _known: dict[Key, str] = field(default_factory=dict, init=False)
 
-    def raised(self, entry: Entry) -> Entry:
-        """The entry, its label raised to its signed ceiling where that is higher."""
+    def raised(self, entry: Held) -> Held:
+        """The entry, or what is left of it, its label raised to its signed ceiling where that is higher."""
         ceiling = self._ceiling(entry)
         if self.lattice.rank(ceiling) <= self.lattice.rank(entry.label):
             return entry
         return replace(entry, label=ceiling)
 
-    def signed(self, entry: Entry) -> Receipt:
+    def signed(self, entry: Entry | Stub) -> Receipt:
         """The receipt in force, verified, and over what the entry has now. Raises Rejected or NotFound."""
         if entry.receipt is None:
             raise NotFound(f"{entry.scratch_id} has no receipt")
@@ -64,13 +64,15 @@ class Ceilings:
             why = f"the entry is kept until {entry.expires_at}, signed was {found.purge_epoch}"
             raise rejected(Reason.RETENTION_EXCEEDED, why)
 
-    def output_of(self, entry: Entry) -> str:
+    def output_of(self, entry: Entry | Stub) -> str:
         """What the receipt must be over: the summary, or the result itself where none was made."""
         if entry.summary is not None:
             return text_hash(entry.summary)
+        if isinstance(entry, Stub):
+            return item_of(entry, entry.salt or b"").digest
         return item_of(entry, self.store.salt(entry.scope, entry.scratch_id)).digest
 
-    def _ceiling(self, entry: Entry) -> str:
+    def _ceiling(self, entry: Entry | Stub) -> str:
         scope, receipt = entry.scope, entry.receipt
         key = (scope.tenant, scope.project, entry.scratch_id, receipt, entry.provenance_hash, hash(entry.summary))
         known = self._known.get(key)

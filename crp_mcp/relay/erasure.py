@@ -96,6 +96,8 @@ class Eraser:
             there = [entry for entry in whole if isinstance(entry, Entry)]
             for group in groups_of(self.planner.plan_of(there).steps):
                 self._surely(group, report, _Order("retention", "expired"))
+        while stubs := self.store.ask(descent.expired_stubs, self.now(), BATCH):
+            self._loose(Plan(Selection(), stubs=stubs), report, "retention", "expired")
         if facts := self.store.ask(descent.expired_facts, self.now()):
             self._loose(Plan(Selection(), texts=facts), report, "retention", "expired")
         return self._cleaned(report, waiting, most_bytes)

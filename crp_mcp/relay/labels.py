@@ -11,7 +11,7 @@ import orjson
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.errors import Refused
 from crp_mcp.proof.lattice import Lattice
-from crp_mcp.store import Store
+from crp_mcp.store import Store, Stub
 
 from .sealing import Sealer
 
@@ -83,21 +83,24 @@ class Guard:
     clearances: Clearances
     now: Callable[[], float]
 
-    def clears(self, scope: Scope, entry: Entry) -> bool:
-        """Whether `scope` may see an entry: by its label, and by the ceiling it was signed for. Records nothing."""
+    def clears(self, scope: Scope, entry: Entry | Stub) -> bool:
+        """Whether `scope` may see an entry, or what is left of it: by its label, and by its signed ceiling.
+
+        Records nothing.
+        """
         if self.clearances.of(scope) is None:
             return True
         clears = self.clearances.clears
-        return clears(scope, entry.label) and clears(scope, self.sealer.raised(entry).label)
+        return clears(scope, str(entry.label)) and clears(scope, str(self.sealer.raised(entry).label))
 
-    def check(self, scope: Scope, *entries: Entry) -> None:
+    def check(self, scope: Scope, *entries: Entry | Stub) -> None:
         """Raise Withheld, and record it, unless all of these may be seen by `scope`."""
         above = [entry for entry in entries if not self.clears(scope, entry)]
         if above:
             self.record(scope, above)
             raise Withheld(self.sentence(scope, above))
 
-    def sentence(self, scope: Scope, above: Sequence[Entry]) -> str:
+    def sentence(self, scope: Scope, above: Sequence[Entry | Stub]) -> str:
         """What to say in place of what is withheld."""
         names = ", ".join(entry.scratch_id for entry in above[:NAMED_MOST])
         if len(above) > NAMED_MOST:
@@ -108,10 +111,10 @@ class Guard:
             f"({self.clearances.of(scope)}); the operator sets clearances"
         )
 
-    def _label(self, above: Sequence[Entry]) -> str:
+    def _label(self, above: Sequence[Entry | Stub]) -> str:
         return self.sealer.lattice.join(self.sealer.raised(entry).label for entry in above)
 
-    def record(self, scope: Scope, above: Sequence[Entry]) -> None:
+    def record(self, scope: Scope, above: Sequence[Entry | Stub]) -> None:
         """One record for everything that was withheld at once."""
         data = {
             "scratch_ids": [entry.scratch_id for entry in above][:100],

@@ -75,10 +75,10 @@ class Reader:
         except NotFound:
             self._refuse_stream(scope, reference)
             raise
+        if self.guard is not None and not (isinstance(found, Stub) and found.tool_call_args is None):
+            self.guard.check(scope, found)
         if isinstance(found, Stub):
             raise NotFound(gone_text(found))
-        if self.guard is not None:
-            self.guard.check(scope, found)
         return self.sealer.raised(found)
 
     def _refuse_stream(self, scope: Scope, reference: str) -> None:
@@ -92,11 +92,11 @@ class Reader:
                 f"of them, or query all as one table: SELECT * FROM {reference}"
             )
 
-    def may_see(self, scope: Scope, entry: Entry) -> bool:
+    def may_see(self, scope: Scope, entry: Entry | Stub) -> bool:
         """Whether an entry may be shown to `scope`. Nothing is recorded."""
         return self.guard is None or self.guard.clears(scope, entry)
 
-    def withheld(self, scope: Scope, entries: Sequence[Entry], *, recorded: bool = False) -> str | None:
+    def withheld(self, scope: Scope, entries: Sequence[Entry | Stub], *, recorded: bool = False) -> str | None:
         """The sentence that says which of these are withheld from `scope`; None where none is.
 
         That is recorded, unless it was already.

@@ -6,9 +6,9 @@ Called inside the store's write transaction, so it signs and hashes, and touches
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from crp_mcp.core.model import Entry, Scope
 from crp_mcp.proof import chain
@@ -17,7 +17,7 @@ from crp_mcp.proof.chain import CHECKPOINT_EVERY, Record, link, make_checkpoint,
 from crp_mcp.proof.eccr import Item, Receipt, event_data, issue
 from crp_mcp.proof.lattice import Lattice
 from crp_mcp.proof.signed import sign_tombstone
-from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint
+from crp_mcp.store import Head, Leaf, Sealed, SealedReceipt, StoredCheckpoint, Stub
 from crp_mcp.store.fixed import fixed_of
 from crp_mcp.store.limits import Evicted
 
@@ -35,6 +35,15 @@ class Signer(Protocol):
     def mac_key(self, session_id: str) -> bytes: ...
 
 
+Held = TypeVar("Held", bound=Entry | Stub)
+
+
+class Raise(Protocol):
+    """Gives an entry, or what is left of one, with its label raised to its signed ceiling."""
+
+    def __call__(self, entry: Held) -> Held: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One thing an artifact was built on: its id (`scratch_…`) and the item its receipt has a leaf for."""
@@ -43,9 +52,9 @@ class Source:
     item: Item
 
 
-def item_of(entry: Entry, salt: bytes) -> Item:
-    """The entry as a source of a compaction."""
-    return Item(salted_digest(salt, entry.provenance_hash), entry.label, entry.expires_at)
+def item_of(entry: Entry | Stub, salt: bytes) -> Item:
+    """The entry, or what is left of it, as a source of a compaction."""
+    return Item(salted_digest(salt, entry.provenance_hash or ""), str(entry.label), entry.expires_at)
 
 
 def text_hash(text: str) -> str:
@@ -59,9 +68,7 @@ class Sealer:
     `raised`: an entry with its label raised to its signed ceiling (see ceilings); not for inside a transaction.
     """
 
-    def __init__(
-        self, signer: Signer, lattice: Lattice, raised: Callable[[Entry], Entry] = lambda entry: entry
-    ) -> None:
+    def __init__(self, signer: Signer, lattice: Lattice, raised: Raise = lambda entry: entry) -> None:
         self._signer = signer
         self.lattice = lattice
         self.linked = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from crp_mcp.core.model import Scope
 from crp_mcp.store import entries, scopes
+from crp_mcp.store.model import Stub
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,18 @@ def expired_facts(db: sqlite3.Connection, now: float) -> list[LooseText]:
         f"JOIN tenant t ON t.id = s.tenant_id WHERE f.expires_at > 0 AND f.expires_at <= {float(now)!r}"
     )
     return list(_texts(db, "fact", sql))
+
+
+def expired_stubs(db: sqlite3.Connection, now: float, most: int) -> list[Stub]:
+    """Return what is left of evicted entries whose retention epoch has passed."""
+    rows = db.execute(
+        "SELECT t.name, s.project, b.scratch_id FROM stub b JOIN space s ON s.id = b.space_id "
+        "JOIN tenant t ON t.id = s.tenant_id WHERE b.expires_at > 0 AND b.expires_at <= ? "
+        "ORDER BY b.expires_at LIMIT ?",
+        (now, most),
+    )
+    found = [entries.find_stub(db, Scope(tenant, project), name) for tenant, project, name in rows.fetchall()]
+    return [stub for stub in found if stub is not None]
 
 
 def texts_of_facts(db: sqlite3.Connection, scope: Scope, item: str) -> list[LooseText]:

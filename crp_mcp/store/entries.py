@@ -171,7 +171,8 @@ def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | No
     column, value = ("number", number) if number is not None else ("name", reference)
     row = db.execute(
         "SELECT scratch_id, t.server, tool_name, kind, tool_class, t.created_at, gone_at, why, t.rows, "
-        "t.payload_bytes, t.name, tool_call_args, provenance_hash, summary, t.name, s.project, c.name "
+        "t.payload_bytes, t.name, tool_call_args, provenance_hash, summary, t.name, s.project, c.name, "
+        "salt, label, t.expires_at, receipt "
         "FROM stub t JOIN space s ON s.id = t.space_id LEFT JOIN conversation c ON c.id = t.conversation_id "
         f"WHERE t.space_id = ? AND t.{column} = ? ORDER BY t.id DESC LIMIT 1",
         (space, value),
@@ -194,6 +195,10 @@ def find_stub(db: sqlite3.Connection, scope: Scope, reference: str) -> Stub | No
         tool_call_args=None if row[11] is None else json.loads(row[11]),
         provenance_hash=row[12],
         summary=row[13],
+        salt=row[17],
+        label=row[18],
+        expires_at=row[19] or 0,
+        receipt=row[20],
     )
 
 
@@ -277,8 +282,8 @@ def remove(db: sqlite3.Connection, seq: int, *, why: str, at: float, erase: bool
     Returns:
         The payload id.
     """
-    content = "name, tool_call_args, call_hash, provenance_hash, summary, salt"
-    kept = "NULL, NULL, NULL, NULL, NULL, NULL" if erase else content
+    content = "name, tool_call_args, call_hash, provenance_hash, summary, salt, label, expires_at, receipt"
+    kept = ", ".join(["NULL"] * 9) if erase else content
     db.execute(
         "INSERT INTO stub (space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, "
         f"created_at, gone_at, why, payload_bytes, rows, {content}) "

@@ -52,6 +52,9 @@ STUB_COLUMNS = (
     "call_hash",
     "provenance_hash",
     "summary",
+    "label",
+    "expires_at",
+    "receipt",
 )
 """Columns of what is left of an evicted entry, until it is purged."""
 

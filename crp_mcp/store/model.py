@@ -150,6 +150,11 @@ class Stub:
     tool_call_args: Mapping[str, Any] | None = None
     provenance_hash: str | None = None
     summary: str | None = None
+    salt: bytes | None = None
+    label: str | None = None
+    """None where it was purged, or left under an older version: then nothing is known, and it counts as the top."""
+    expires_at: int = 0
+    receipt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

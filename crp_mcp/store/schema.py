@@ -337,6 +337,13 @@ def _stubs(db: Database) -> None:
     db.execute("ALTER TABLE stub ADD COLUMN salt BLOB")
 
 
+def _stub_labels(db: Database) -> None:
+    """So do its label, epoch and receipt: what is left is handled and goes as the whole would have."""
+    for column in ("label TEXT", "expires_at INTEGER", "receipt TEXT"):
+        db.execute(f"ALTER TABLE stub ADD COLUMN {column}")
+    db.execute("CREATE INDEX stub_expiry ON stub (expires_at) WHERE expires_at IS NOT NULL")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _first,
     _erasure,
@@ -345,6 +352,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _origins,
     _pages,
     _stubs,
+    _stub_labels,
 )
 VERSION = len(MIGRATIONS)
 

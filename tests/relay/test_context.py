@@ -414,6 +414,57 @@ def test_a_leaf_that_is_moved_to_another_fact_or_turn_is_found(at: Bench) -> Non
         assert at.engine.auditor.verify().verdict is Verdict.BROKEN, wrong
 
 
+def evicted_orders(at: Bench, **policy: Any) -> str:
+    """A result that was evicted: its stub has arguments and summary."""
+    kept = {"ttl": 1, "sensitivity": "CONFIDENTIAL", **policy}
+    asked = {"of": "customer 4711"}
+    gone = at.capture(text_result(json.dumps(order_rows(300))), tool="orders", policy=kept, arguments=asked).entry
+    at.clock.at += 10_000
+    at.engine.buffer.budget = Budget(conversation_entries=1)
+    at.capture(text_result("another"), tool="newest", policy={"sensitivity": "PUBLIC"})
+    at.engine.buffer.budget = Budget()
+    assert at.events("EVICTED")
+    return gone.scratch_id
+
+
+def test_a_context_over_what_is_left_of_an_evicted_result_has_its_leaf(at: Bench) -> None:
+    """With its label and epoch; so an audit knows it, and a purge of it reaches the context."""
+    gone = evicted_orders(at)
+    digest = ask(at, query="orders", temporal="ALL")["structuredContent"]["receipt"]
+    receipt = at.engine.store.receipt(at.scope, digest)
+    assert "CONFIDENTIAL" in {json.loads(leaf)["sensitivity"] for leaf in receipt.leaves}
+    assert in_force(at, digest)
+    assert at.engine.auditor.verify().faults == ()
+    at.engine.eraser.carry_out(at.engine.eraser.plan(Selection(ids=(gone,))), reason="purge")
+    assert not in_force(at, digest)
+    assert at.engine.auditor.verify().faults == ()
+
+
+def test_what_is_left_of_an_evicted_result_goes_at_its_epoch(at: Bench, tmp_path: Path) -> None:
+    """Summary and arguments with it: they may be kept no longer than the whole."""
+    gone = evicted_orders(at, retention=86_400)
+    at.clock.at += 86_400
+    at.engine.eraser.sweep()
+    left = at.engine.store.get(at.scope, gone)
+    assert (left.tool_call_args, left.summary, left.salt) == (None, None, None)
+    assert not [path for path in tmp_path.rglob("*.db*") if b"4711" in path.read_bytes()]
+    assert at.engine.auditor.verify().faults == ()
+
+
+def test_what_is_left_of_an_evicted_result_is_withheld_like_the_whole(tmp_path: Path) -> None:
+    """In contexts, by its id, and in what a query says of it."""
+    with bench(tmp_path, clearance=(("*", "INTERNAL"),)) as at:
+        gone = evicted_orders(at)
+        seen = [
+            at.tool("request_context", query="orders customer", temporal="ALL"),
+            at.tool("scratch_get", scratch_id=gone),
+            at.tool("scratch_query", sql=f"select * from {gone}"),
+        ]
+        for answer in seen:
+            assert "4711" not in json.dumps(answer), answer
+        assert "withheld" in texts(seen[1])[0]
+
+
 def test_turns_about_what_is_withheld_are_withheld(tmp_path: Path) -> None:
     """Their words may hold what the result said."""
     with bench(tmp_path, clearance=(("*", "INTERNAL"),)) as at:

@@ -198,6 +198,8 @@ class Requester:
         found = corpus.tiers.items.get(fragment.uko_node)
         if isinstance(found, Entry):
             return item_of(self.sealer.raised(found), self.store.salt(found.scope, found.scratch_id))
+        if isinstance(found, Stub) and found.salt is not None:
+            return item_of(self.sealer.raised(found), found.salt)
         digest = "sha256:" + hashlib.sha256(fragment.content.encode("utf-8", "replace")).hexdigest()
         label, ends = OWN_LABEL, [int(now) + OWN_RETENTION]
         if isinstance(found, (Fact, Turn)):
@@ -236,4 +238,6 @@ def source_id(scope: Scope, uri: str, item: Entry | Stub | Turn | Fact | None) -
         return descent.fact_item(item.id)
     if isinstance(item, Turn):
         return descent.turn_item(scope.conversation, item.number)
+    if isinstance(item, Stub) and item.salt is None:
+        return uri  # purged, or left under an older version: no digest of it was ever signed for
     return uri.removeprefix("uko-tool:entry/")

@@ -57,7 +57,7 @@ class Tiers:
     known: Words
     links: Links
     items: dict[str, Entry | Stub | Turn | Fact] = field(default_factory=dict)
-    withheld: dict[str, Entry] = field(default_factory=dict)
+    withheld: dict[str, Entry | Stub] = field(default_factory=dict)
     """What is above the clearance of whoever asks, by id; also what withheld facts and turns come from."""
     _index: Bm25 = field(default_factory=Bm25)
     _order: list[str] = field(default_factory=list)
@@ -103,7 +103,9 @@ class Tiers:
         ids += self.store.ask(history.superseded, self.asks.scope, PAST_MOST)
         for scratch_id in ids:
             found = self.store.get(self.asks.scope, scratch_id)
-            if isinstance(found, Stub):
+            if isinstance(found, Stub) and not self.reader.may_see(self.asks.scope, found):
+                self.withheld[scratch_id] = found
+            elif isinstance(found, Stub):
                 node = stored.stub_node(found)
                 self._keep(node.uri, found, f"{node.title}\n{node.relations}\n{node.summary}")
                 self._past.append(node.uri)
@@ -176,6 +178,9 @@ class Tiers:
         try:
             found = self.store.get(self.asks.scope, name)
         except NotFound:
+            return None
+        if isinstance(found, Stub) and not self.reader.may_see(self.asks.scope, found):
+            self.withheld[name] = found
             return None
         if isinstance(found, Stub):
             self.items.setdefault(stored.entry_uri(name), found)
