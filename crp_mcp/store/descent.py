@@ -201,14 +201,18 @@ def leaf_of_fact(db: sqlite3.Connection, scope: Scope, source: str, content_hash
 
 
 _USED = """
-SELECT scratch_id FROM entry WHERE conversation_id = :place AND (turn_id BETWEEN :first AND :last
-    OR seq IN (SELECT entry_seq FROM reference WHERE turn BETWEEN :first AND :last) OR number IN (%s)) ORDER BY seq
+SELECT scratch_id FROM (
+    SELECT number, scratch_id FROM entry WHERE conversation_id = :place AND (turn_id BETWEEN :first AND :last
+        OR seq IN (SELECT entry_seq FROM reference WHERE turn BETWEEN :first AND :last) OR number IN ({cited}))
+    UNION SELECT number, scratch_id FROM stub WHERE conversation_id = :place AND label IS NOT NULL
+        AND (turn_id BETWEEN :first AND :last OR number IN ({cited}))
+) ORDER BY number
 """
 _CITED = re.compile(r"scratch_[a-z0-9]{1,16}_([0-9]{3,18})")
 
 
 def behind_turn(db: sqlite3.Connection, scope: Scope, number: int) -> tuple[str, ...]:
-    """Return the ids of what the words of a turn come from: for an answer, all whose erasure takes its text."""
+    """Return the ids of what the words of a turn come from, what was evicted since too: for an answer, all it used."""
     place = scopes.conversation_of(db, scope)
     row = (
         place
@@ -225,7 +229,7 @@ def behind_turn(db: sqlite3.Connection, scope: Scope, number: int) -> tuple[str,
     cited = {str(int(found)) for found in _CITED.findall(said) if role == "assistant"}
     first = (asked or 0) if role == "assistant" else number
     bounds = {"place": place.conversation, "first": first, "last": number}
-    return tuple(found[0] for found in db.execute(_USED % ", ".join(cited), bounds).fetchall())
+    return tuple(found[0] for found in db.execute(_USED.format(cited=", ".join(cited)), bounds).fetchall())
 
 
 _ANSWERS = """

@@ -282,8 +282,8 @@ def remove(db: sqlite3.Connection, seq: int, *, why: str, at: float, erase: bool
     Returns:
         The payload id.
     """
-    content = "name, tool_call_args, call_hash, provenance_hash, summary, salt, label, expires_at, receipt"
-    kept = ", ".join(["NULL"] * 9) if erase else content
+    content = "name, tool_call_args, call_hash, provenance_hash, summary, salt, label, expires_at, receipt, turn_id"
+    kept = ", ".join(["NULL"] * 10) if erase else content
     db.execute(
         "INSERT INTO stub (space_id, conversation_id, number, scratch_id, server, tool_name, kind, tool_class, "
         f"created_at, gone_at, why, payload_bytes, rows, {content}) "

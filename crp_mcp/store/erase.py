@@ -163,7 +163,7 @@ def _revoke(
 def _empty_stub(db: sqlite3.Connection, scope: Scope, scratch_id: str) -> None:
     if not db.execute(
         "UPDATE stub SET name = NULL, tool_call_args = NULL, call_hash = NULL, provenance_hash = NULL, summary = NULL, "
-        "salt = NULL, label = NULL, expires_at = NULL, receipt = NULL, why = 'purged' "
+        "salt = NULL, label = NULL, expires_at = NULL, receipt = NULL, turn_id = NULL, why = 'purged' "
         "WHERE space_id = ? AND scratch_id = ?",
         (scopes.space_of(db, scope), scratch_id),
     ).rowcount:

@@ -55,6 +55,7 @@ STUB_COLUMNS = (
     "label",
     "expires_at",
     "receipt",
+    "turn_id",
 )
 """Columns of what is left of an evicted entry, until it is purged."""
 

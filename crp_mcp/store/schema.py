@@ -344,6 +344,11 @@ def _stub_labels(db: Database) -> None:
     db.execute("CREATE INDEX stub_expiry ON stub (expires_at) WHERE expires_at IS NOT NULL")
 
 
+def _stub_turns(db: Database) -> None:
+    """And the turn that made it: what was said there has the label of what is gone, too."""
+    db.execute("ALTER TABLE stub ADD COLUMN turn_id INTEGER")
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _first,
     _erasure,
@@ -353,6 +358,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _pages,
     _stubs,
     _stub_labels,
+    _stub_turns,
 )
 VERSION = len(MIGRATIONS)
 

@@ -414,11 +414,15 @@ def test_a_leaf_that_is_moved_to_another_fact_or_turn_is_found(at: Bench) -> Non
         assert at.engine.auditor.verify().verdict is Verdict.BROKEN, wrong
 
 
-def evicted_orders(at: Bench, **policy: Any) -> str:
-    """A result that was evicted: its stub has arguments and summary."""
+def evicted_orders(at: Bench, turn_id: int | None = None, **policy: Any) -> str:
+    """A result that was evicted: its stub has arguments and summary. With a turn, that ends with an answer about it."""
     kept = {"ttl": 1, "sensitivity": "CONFIDENTIAL", **policy}
     asked = {"of": "customer 4711"}
-    gone = at.capture(text_result(json.dumps(order_rows(300))), tool="orders", policy=kept, arguments=asked).entry
+    rows = text_result(json.dumps(order_rows(300)))
+    gone = at.capture(rows, tool="orders", policy=kept, arguments=asked, turn_id=turn_id).entry
+    if turn_id is not None:
+        at.tool("record_turn", role="assistant", text="customer 4711 has 300 orders", turn=turn_id + 1)
+        at.tool("record_turn", role="user", text="thanks", turn=turn_id + 2)
     at.clock.at += 10_000
     at.engine.buffer.budget = Budget(conversation_entries=1)
     at.capture(text_result("another"), tool="newest", policy={"sensitivity": "PUBLIC"})
@@ -454,15 +458,18 @@ def test_what_is_left_of_an_evicted_result_goes_at_its_epoch(at: Bench, tmp_path
 def test_what_is_left_of_an_evicted_result_is_withheld_like_the_whole(tmp_path: Path) -> None:
     """In contexts, by its id, and in what a query says of it."""
     with bench(tmp_path, clearance=(("*", "INTERNAL"),)) as at:
-        gone = evicted_orders(at)
+        at.tool("record_turn", role="user", text="which orders?", turn=1)
+        gone = evicted_orders(at, turn_id=1)
+        assert at.entry(gone).label == "CONFIDENTIAL"
         seen = [
-            at.tool("request_context", query="orders customer", temporal="ALL"),
+            at.tool("request_context", query="orders customer 4711", temporal="ALL"),
+            at.tool("query_history", kind="turn", depth=3),
             at.tool("scratch_get", scratch_id=gone),
             at.tool("scratch_query", sql=f"select * from {gone}"),
         ]
         for answer in seen:
             assert "4711" not in json.dumps(answer), answer
-        assert "withheld" in texts(seen[1])[0]
+        assert "withheld" in texts(seen[2])[0]
 
 
 def test_turns_about_what_is_withheld_are_withheld(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ _OFF = (
 _STUBS = (
     "SELECT b.scratch_id, b.number, b.why, b.tool_name, c.name, b.summary, "
     "coalesce(b.name, b.tool_call_args, b.call_hash, b.provenance_hash, b.summary, b.salt, b.label, b.expires_at, "
-    "b.receipt) IS NOT NULL, "
+    "b.receipt, b.turn_id) IS NOT NULL, "
     f"b.salt, {', '.join('b.' + column for column in STUB_COLUMNS)}, "
     "(SELECT r.body FROM said.issued i JOIN receipt r ON r.digest = i.receipt WHERE i.id = b.scratch_id "
     "AND i.session = c.name ORDER BY i.seq DESC LIMIT 1) "

@@ -91,7 +91,7 @@ class Historian:
         if ask.kind is not None and ask.kind not in KINDS:
             raise BadRequest(f"query_history: `kind` must be one of {', '.join(KINDS)}")
         after = _read_cursor(ask.cursor)
-        hidden: dict[str, Entry] = {}
+        hidden: dict[str, Entry | Stub] = {}
         found, cursor = self._look(self._walk(scope, ask, after, hidden), ask)
         return Page(tuple(found), cursor, self.reader.withheld(scope, list(hidden.values())))
 
@@ -147,7 +147,7 @@ class Historian:
     # -- inside
 
     def _walk(
-        self, scope: Scope, ask: Ask, after: tuple[float, str, int] | None, hidden: dict[str, Entry]
+        self, scope: Scope, ask: Ask, after: tuple[float, str, int] | None, hidden: dict[str, Entry | Stub]
     ) -> Iterator[Item]:
         """Everything of the asked kinds in order, from a place on."""
         until = min(x for x in (ask.until, ask.as_of, history.EVER[1]) if x is not None)
@@ -171,7 +171,7 @@ class Historian:
             yield from (item for item in fresh[:BATCH] if not item.left_out)
             after = fresh[:BATCH][-1].place
 
-    def _batch(self, scope: Scope, ask: Ask, kind: str, window: Window, hidden: dict[str, Entry]) -> list[Item]:
+    def _batch(self, scope: Scope, ask: Ask, kind: str, window: Window, hidden: dict[str, Entry | Stub]) -> list[Item]:
         most = 2 * BATCH
         if kind == "tool_call":
             found = self.store.ask(history.captured, scope, window, most, ask.tools)
