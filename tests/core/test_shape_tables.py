@@ -282,3 +282,17 @@ def test_a_bar_that_stands_under_no_joint_is_part_of_its_cell(text: str) -> None
     """The rule says where the columns are."""
     shape = read_shape(text.encode())
     assert [[value.text for value in row] for row in shape.head] == [["a|b", "1", "x|y|z"], ["李雷", "2", "p"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""\n    filters\n    ~~~~~~~\n\n    Looks filters up, and the default ones.\n"""\n\nimport re\n\nNAMES = {\n'
+        + "".join(f'    "n{at}": "m{at}",\n' for at in range(30))
+        + "}\n",
+        "from __future__ import annotations\n\n" + "".join(f'    "n{at}": "m{at}",\n' for at in range(30)) + "}\n",
+    ],
+)
+def test_a_program_is_no_table(text: str) -> None:
+    """Whatever it lists; a line under a heading fences nothing."""
+    assert read_shape(text.encode()).kind is Kind.TEXT

@@ -165,7 +165,7 @@ def _judge(sample: str, rows: list[list[str]], dialect: Dialect) -> tuple[float,
     strong = _strong(first)
     if len(first) != width and strong and len(first) >= 3:
         width, agreeing = len(first), widths[len(first)]
-    if width < 2 or _is_something_else(rows, width, dialect):
+    if width < 2 or len(first) < 2 or _is_something_else(rows, width, dialect):
         return None
     share = agreeing / len(rows)
     if share < (0.85 if len(rows) > 10 else 0.999) and not _ragged(rows, strong, dialect):

@@ -11,7 +11,10 @@ from .cells import NotJson, load_json
 from .json_stream import JsonReader, read_stream
 from .lists import ListFacts
 
-_FENCE = re.compile(r"(?ms)^[ \t]*(```+|~~~+)[ \t]*([\w.+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)")
+_FENCE = re.compile(
+    r"(?ms)^(?:(?<!\S\n)(?=[ \t]*~)|(?=[ \t]*`))[ \t]*(```+|~~~+)[ \t]*([\w.+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)"
+)
+"""Tildes directly under words underline them."""
 _START = re.compile(r"(?m)(?:^[ \t]*|[:=][ \t]*|[ \t])(?=[\[{])")
 _HTTP = re.compile(r"(?:< )?HTTP/\d(?:\.\d)? \d{3}|\* +Trying |\*   Trying ")
 _TRIES = 40
