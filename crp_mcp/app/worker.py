@@ -20,13 +20,15 @@ from crp_mcp.errors import CrpError, StoreGone
 from crp_mcp.log import log
 from crp_mcp.relay.frames import BadFrame, encode_frame, read_frame
 
-from .memory import give_back, keep_little
+from .memory import give_back, keep_little, keep_more
 from .settings import Settings
 
 LARGE = 2 << 20
 """Results of more bytes than this are captured on a thread of their own, so that small ones pass them by."""
 TINY = 16 << 10
 """Results of no more bytes than this are captured where they are read: on a busy machine each hand-over is a wait."""
+HUGE = 8 << 20
+"""While results of more bytes than this are read, memory counts for more than time."""
 END_GRACE = 3.0
 UPKEEP_EVERY = 5.0
 
@@ -71,7 +73,10 @@ class Worker:
         return self._large if header.get("spool") or len(blob) > LARGE else self._small
 
     def _answer(self, header: dict[str, Any], blob: bytes) -> None:
-        number, follow_up = header.get("id"), None
+        number, follow_up, spool = header.get("id"), None, header.get("spool")
+        huge = isinstance(spool, dict) and spool.get("end", 0) - spool.get("start", 0) > HUGE
+        if huge:
+            keep_little()
         try:
             reply, out, follow_up = self._handled(header, blob)
             reply = {**reply, "id": number, "ok": True}
@@ -83,7 +88,9 @@ class Worker:
         self._send(reply, out)
         if follow_up is not None:
             self._large.submit(self._later, follow_up)
-        if header.get("spool"):
+        if huge:
+            self._large.submit(keep_more)
+        if spool is not None:
             self._large.submit(give_back)
         self._upkeep()
 
@@ -163,7 +170,6 @@ def where_of(error: BaseException) -> str:
 def main() -> None:
     """Entry point: settings are the first argument, as JSON."""
     settings = Settings.from_text(sys.argv[1])
-    keep_little()
     source = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
     target = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
