@@ -183,6 +183,9 @@ def _holder_check(
     for chunk in scene.numbers:
         if chunk.qty is None or isinstance(best, When | Version) or (chunk.when and chunk.qty.value != best):
             continue
+        if any(v.exact and v.rows & held for v in chunk.values):
+            used |= {chunk.at}  # a name of digits
+            continue
         if scene.chunks[chunk.at - 2].low == "of" and agrees(chunk.qty, len(scene.body)):
             used |= {chunk.at}  # `of the five`
             continue

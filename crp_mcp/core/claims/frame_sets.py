@@ -168,6 +168,13 @@ def _all(scene: Scene) -> Iterator[Reading]:
                 )
 
 
+def _is_of_rows(scene: Scene, most: Chunk) -> bool:
+    """Whether `most X` may be of the rows: not where these have a name, and X is another."""
+    noun = scene.chunks[most.at + 1] if most.at + 1 < len(scene.chunks) else None
+    named = scene.parse.context | scene.table.nouns
+    return not named or noun is None or not noun.is_content or noun.stem in named
+
+
 def _is_noun(scene: Scene, chunk: Chunk) -> bool:
     """Whether a word without counterpart may be what the rows are called, and does not stand before that."""
     following = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
@@ -260,6 +267,7 @@ def _share(scene: Scene) -> Iterator[Reading]:
                         chunk.text,
                         Distortion.MAGNITUDE_ALTERED,
                         cost,
+                        _is_of_rows(scene, chunk),
                     )
                 for chunk in numbers:
                     if chunk.qty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .dates import When, claim_dates
 from .document import Table
@@ -23,7 +24,22 @@ def numbers_and_dates(text: str, table: Table) -> tuple[list[When], list[Quantit
     quantities = [q for q in quantities if not _stands_for(text, q)]
     if any(c.is_version for c in table.columns):
         quantities = [q for q in quantities if not _is_version(text, q, table)]
-    return dates, quantities
+    more = [w for q in quantities if (w := _another_day(text, q, dates)) is not None]
+    quantities = [q for q in quantities if not any(w.start == q.start for w in more)]
+    return sorted([*dates, *more], key=lambda w: w.start), quantities
+
+
+def _another_day(text: str, qty: Quantity, dates: Sequence[When]) -> When | None:
+    """The 24 of `September 20 and 24`: a day of the month before it."""
+    before = next((d for d in reversed(dates) if d.end <= qty.start), None)
+    if before is None or before.day is None or before.year is not None or before.has_time or before.compare != "eq":
+        return None
+    plain = isinstance(qty.value, int) and 1 <= qty.value <= 31 and not (qty.unit or qty.word) and qty.compare == "eq"
+    joined = re.fullmatch(r"\s*(?:,|and|or|&)\s*", text[before.end : qty.start])
+    after = tokens(text[qty.end : qty.end + 24])[:1]
+    if not plain or not joined or (after and after[0].is_word and after[0].low.endswith("s")):
+        return None
+    return replace(before, day=int(qty.value), literal=qty.literal, start=qty.start, end=qty.end)
 
 
 _THE_ONE = re.compile(

@@ -143,7 +143,7 @@ def word_list(text: str) -> list[str]:
 STOP = frozenset(
     word_list(
         """a an the this that these those it its it's they them their theirs he she his her him hers we our us you
-        your i my me is are was were be been being am 's do does did done has have had having will would shall
+        your i my me is are was were be been being am 's do does did has have had having will would shall
         should can could may might of in on at by for to from with within into onto as and or but so also too
         then there here which who whom whose what when where while how if than both either neither each every
         all any some no not n't only just even still already about over under up out off per via through during
