@@ -1,7 +1,8 @@
 """The worker: a child process that captures, counts and reads, so that the proxy never waits for any of it.
 
 Frames come in on stdin and go out on what was stdout; everything else that is printed goes to stderr. It ends when
-its stdin does, also when the proxy was killed. Small jobs, large ones and tools each have a thread of their own.
+its stdin does, also when the proxy was killed. Small jobs, large ones, tools, and what follows an answer have threads
+of their own, so that a large result does not wait for the tokens of the one before it to be counted.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Worker:
         self._open_lock = threading.Lock()
         self._engine: Any = None
         self._upkeep_at = time.monotonic()
-        self._small, self._large, self._tools, self._queries = (ThreadPoolExecutor(n) for n in (1, 1, 2, 2))
+        self._small, self._large, self._tools, self._queries, self._after = map(ThreadPoolExecutor, (1, 1, 2, 2, 1))
 
     def run(self) -> None:
         """Serve until the stream ends. Never raises for anything a frame says."""
@@ -87,11 +88,11 @@ class Worker:
             reply, out = {"id": number, "ok": False, "code": "INTERNAL", "message": type(error).__name__}, b""
         self._send(reply, out)
         if follow_up is not None:
-            self._large.submit(self._later, follow_up)
+            self._after.submit(self._later, follow_up)
         if huge:
-            self._large.submit(keep_more)
+            self._after.submit(keep_more)
         if spool is not None:
-            self._large.submit(give_back)
+            self._after.submit(give_back)
         self._upkeep()
 
     def _handled(self, header: dict[str, Any], blob: bytes) -> Any:
@@ -151,7 +152,7 @@ class Worker:
         os._exit(0)
 
     def _close(self) -> None:
-        for pool in (self._small, self._tools, self._queries, self._large):
+        for pool in (self._small, self._tools, self._queries, self._large, self._after):
             pool.shutdown(wait=True)
         if self._engine is not None:
             self._later(self._engine.close)
