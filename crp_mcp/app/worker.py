@@ -44,6 +44,9 @@ class Worker:
         self._source, self._target = source, target
         self._write_lock = threading.Lock()
         self._open_lock = threading.Lock()
+        self._spare_lock = threading.Lock()
+        self._sparing = 0
+        """Very large results under way: they are read, or their tokens are counted."""
         self._engine: Any = None
         self._upkeep_at = time.monotonic()
         self._small, self._large, self._tools, self._queries, self._after = map(ThreadPoolExecutor, (1, 1, 2, 2, 1))
@@ -77,7 +80,7 @@ class Worker:
         number, follow_up, spool = header.get("id"), None, header.get("spool")
         huge = isinstance(spool, dict) and spool.get("end", 0) - spool.get("start", 0) > HUGE
         if huge:
-            keep_little()
+            self._spare()
         try:
             reply, out, follow_up = self._handled(header, blob)
             reply = {**reply, "id": number, "ok": True}
@@ -90,10 +93,22 @@ class Worker:
         if follow_up is not None:
             self._after.submit(self._later, follow_up)
         if huge:
-            self._after.submit(keep_more)
+            self._after.submit(self._spared)
         if spool is not None:
             self._after.submit(give_back)
         self._upkeep()
+
+    def _spare(self) -> None:
+        with self._spare_lock:
+            self._sparing += 1
+            keep_little()
+
+    def _spared(self) -> None:
+        """The next very large result may be under way already."""
+        with self._spare_lock:
+            self._sparing -= 1
+            if not self._sparing:
+                keep_more()
 
     def _handled(self, header: dict[str, Any], blob: bytes) -> Any:
         """Whoever deletes the store's folder while a host runs wants it empty, not what comes after lost."""
