@@ -1,8 +1,7 @@
 """The worker: a child process that captures, counts and reads, so that the proxy never waits for any of it.
 
 Frames come in on stdin and go out on what was stdout; everything else that is printed goes to stderr. It ends when
-its stdin does, also when the proxy was killed. Small jobs, large ones, tools, and what follows an answer have threads
-of their own, so that a large result does not wait for the tokens of the one before it to be counted.
+its stdin does, also when the proxy was killed. Small jobs, large ones and tools each have a thread of their own.
 """
 
 from __future__ import annotations
@@ -44,12 +43,9 @@ class Worker:
         self._source, self._target = source, target
         self._write_lock = threading.Lock()
         self._open_lock = threading.Lock()
-        self._spare_lock = threading.Lock()
-        self._sparing = 0
-        """Very large results under way: they are read, or their tokens are counted."""
         self._engine: Any = None
         self._upkeep_at = time.monotonic()
-        self._small, self._large, self._tools, self._queries, self._after = map(ThreadPoolExecutor, (1, 1, 2, 2, 1))
+        self._small, self._large, self._tools, self._queries = (ThreadPoolExecutor(n) for n in (1, 1, 2, 2))
 
     def run(self) -> None:
         """Serve until the stream ends. Never raises for anything a frame says."""
@@ -80,7 +76,7 @@ class Worker:
         number, follow_up, spool = header.get("id"), None, header.get("spool")
         huge = isinstance(spool, dict) and spool.get("end", 0) - spool.get("start", 0) > HUGE
         if huge:
-            self._spare()
+            keep_little()
         try:
             reply, out, follow_up = self._handled(header, blob)
             reply = {**reply, "id": number, "ok": True}
@@ -91,24 +87,12 @@ class Worker:
             reply, out = {"id": number, "ok": False, "code": "INTERNAL", "message": type(error).__name__}, b""
         self._send(reply, out)
         if follow_up is not None:
-            self._after.submit(self._later, follow_up)
+            self._large.submit(self._later, follow_up)
         if huge:
-            self._after.submit(self._spared)
+            self._large.submit(keep_more)
         if spool is not None:
-            self._after.submit(give_back)
+            self._large.submit(give_back)
         self._upkeep()
-
-    def _spare(self) -> None:
-        with self._spare_lock:
-            self._sparing += 1
-            keep_little()
-
-    def _spared(self) -> None:
-        """The next very large result may be under way already."""
-        with self._spare_lock:
-            self._sparing -= 1
-            if not self._sparing:
-                keep_more()
 
     def _handled(self, header: dict[str, Any], blob: bytes) -> Any:
         """Whoever deletes the store's folder while a host runs wants it empty, not what comes after lost."""
@@ -167,7 +151,7 @@ class Worker:
         os._exit(0)
 
     def _close(self) -> None:
-        for pool in (self._small, self._tools, self._queries, self._large, self._after):
+        for pool in (self._small, self._tools, self._queries, self._large):
             pool.shutdown(wait=True)
         if self._engine is not None:
             self._later(self._engine.close)
