@@ -66,6 +66,7 @@ def _judge_numbers(
     if said is not None:
         holds, spent = said
         holds = None if holds is None else holds != scene.negated
+        spent = spent | _sides_stated(scene, x, y)
         yield Reading("compare", holds, used | spent, sql, found, scene.parse.text, kind, cost)
 
 
@@ -103,13 +104,24 @@ def _judge_versions(
 def _amount(scene: Scene, op: Chunk) -> Chunk | None:
     """The number that says by how much: right before the comparative, or after `by`."""
     for chunk in scene.numbers:
-        if (
-            chunk.qty
-            and chunk.qty.compare == "eq"
-            and (0 < op.at - chunk.at <= 3 or (chunk.at > 0 and scene.chunks[chunk.at - 1].low == "by"))
-        ):
+        before = scene.chunks[chunk.at - 1].low if chunk.at else ""
+        near = 0 < op.at - chunk.at <= 3 and before not in _OF_A_SIDE
+        if chunk.qty and chunk.qty.compare == "eq" and (near or before == "by"):
             return chunk
     return None
+
+
+_OF_A_SIDE = frozenset(("of", "at", "with"))
+"""After these a number is what one side has: `a total of 61 exceeded that of 52`."""
+
+
+def _sides_stated(scene: Scene, x: Number, y: Number) -> set[int]:
+    """Numbers of the sentence that are the figures compared."""
+    return {
+        c.at
+        for c in scene.numbers
+        if c.qty and scene.chunks[c.at - 1].low in _OF_A_SIDE and (agrees(c.qty, x) or agrees(c.qty, y))
+    }
 
 
 def _judge_dates(

@@ -121,9 +121,18 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
                     more_said = not selection.conds and not conds and says_more(scene, noun)
+                    more_said = more_said or any(_is_torn(scene, selection, at) for at in selection.used)
                     holds = None if more_said else False if wrong and reading.holds else reading.holds
                     bare = noun is None and bool(selection.conds) and not names_something(scene, number.at + 1)
                     yield replace(reading, holds=holds, firm=reading.firm and not (loose or bare or more_said))
+
+
+def _is_torn(scene: Scene, selection: Selection, at: int) -> bool:
+    """Whether a word picks rows by a cell, and is what a measure is called too (`it rained`: `rain`, or `rain_mm`)."""
+    chunk = scene.chunks[at]
+    picked = {cond.column.name for cond in selection.conds}
+    measured = any(ref.column.is_measure and ref.column.name not in picked for ref in chunk.columns)
+    return measured and bool(chunk.values)
 
 
 def _all_among(mention: Mention, rows: frozenset[int]) -> bool:

@@ -45,7 +45,25 @@ FAILED tests/test_io.py::test_open - OSError
 == 2 failed, 96 passed, 2 skipped in 12.4s ==
 """
 STAFF = [{"team": t, "headcount": n} for t, n in (("Red", 40), ("Blue", 25), ("Green", 15))]
-RESULTS = {"months": MONTHS, "sales": SALES, "nodes": NODES, "site": SITE, "log": LOG, "run": RUN, "staff": STAFF}
+PLANS = [
+    {"project": p, "budget": b, "spent": s}
+    for p, b, s in (("Apollo", 45000, 43120), ("Zeus", 30000, 30000), ("Hera", 52000, 61000))
+]
+DAYS = [
+    {"day": f"2024-05-0{n}", "rain_mm": r, "sky": w}
+    for n, r, w in ((1, 0, "sun"), (2, 3.2, "rain"), (3, 5, "rain"), (4, 0.4, "cloud"))
+]
+RESULTS = {
+    "plans": PLANS,
+    "days": DAYS,
+    "months": MONTHS,
+    "sales": SALES,
+    "nodes": NODES,
+    "site": SITE,
+    "log": LOG,
+    "run": RUN,
+    "staff": STAFF,
+}
 
 
 def payload(of: str) -> bytes:
@@ -102,6 +120,9 @@ def evidence(of: str, tool: str = "") -> Evidence:
         ("run", "The two failing tests are test_patch and test_open.", YES),
         ("run", "test_patch passed.", NO),
         ("staff", "There are 80 people in total.", YES),
+        ("plans", "Hera's spending of 61,000 exceeded its budget.", YES),
+        ("plans", "Apollo's spending of 43,120 exceeded its budget.", NO),
+        ("plans", "Hera's budget of 52,000 is 7,000 higher than Apollo's budget of 45,000.", YES),
     ],
 )
 def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> None:
@@ -123,6 +144,8 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("nodes", "n-1 can be moved from 40 to 19.0.1."),
         ("run", "The two failing tests are test_patch and test_close."),
         ("staff", "2 teams went over headcount: Red and Blue."),
+        ("days", "It rained on three days."),
+        ("days", "It rained on two days."),
     ],
 )
 def test_what_leaves_words_unexplained_stays_open(of: str, text: str) -> None:
