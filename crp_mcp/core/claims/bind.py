@@ -48,7 +48,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at, named.at)), cost + (0.1 if column is not ref.column else 0.0)))
-    if not out:
+    if not out and not _is_of_more(following):
         for column in money:
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at,)), 0.1))
@@ -73,6 +73,11 @@ def _labelled(scene: Scene, number: Chunk) -> bool:
     if number.at < 2 or scene.chunks[number.at - 1].low not in (":", "="):
         return False
     return any(m.last == number.at - 2 and all(len(o.rows) == 1 for o in m.options) for m in scene.mentions)
+
+
+def _is_of_more(following: Chunk | None) -> bool:
+    """Whether a word follows that says of what kind an amount is, and is no column's (`€40 outstanding`)."""
+    return following is not None and following.is_plain and following.is_content
 
 
 def _ends(following: Chunk | None) -> bool:

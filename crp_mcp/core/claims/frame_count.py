@@ -128,11 +128,14 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
 
 
 def _is_torn(scene: Scene, selection: Selection, at: int) -> bool:
-    """Whether a word picks rows by a cell, and is what a measure is called too (`it rained`: `rain`, or `rain_mm`)."""
+    """Whether a word picks rows by a cell, and is what a measure is called too (`it rained`: `rain`, or `rain_mm`).
+
+    The very word of the cell picks rows (`paid`).
+    """
     chunk = scene.chunks[at]
     picked = {cond.column.name for cond in selection.conds}
     measured = any(ref.column.is_measure and ref.column.name not in picked for ref in chunk.columns)
-    return measured and bool(chunk.values)
+    return measured and bool(chunk.values) and not any(cond.text == chunk.low for cond in selection.conds)
 
 
 def _all_among(mention: Mention, rows: frozenset[int]) -> bool:

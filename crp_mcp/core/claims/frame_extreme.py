@@ -15,7 +15,7 @@ from .model import Distortion
 from .numbers import Number, Quantity, agrees
 from .parse import Chunk
 from .reading import Reading
-from .roles import beside_them, is_one_name, roles, trails
+from .roles import beside_them, describes, roles
 from .rows import bears_out, number_rows, quote
 from .scene import Cond, Mention, Scene, Selection
 from .versions import Version
@@ -143,7 +143,7 @@ def _who(scene: Scene, op: Chunk, column: Column, named: frozenset[int], way: st
             holds, used, stated, extra_cost = _holder_check(scene, subject, held, column, best)
             if holds is None:
                 continue
-            if holds and filters and (is_one_name(scene, (*subject, *filters)) or trails(scene, op, subject, filters)):
+            if holds and filters and describes(scene, op, subject, filters):
                 overall, best_of_all = extreme_rows(column, scene.body, way)
                 whole = (
                     best_of_all is not None and _holder_check(scene, scene.mentions, overall, column, best_of_all)[0]

@@ -19,6 +19,12 @@ def _says_when(scene: Scene, op: Chunk, mention: Mention) -> bool:
     return told and mention.first > op.at and any(o.column.is_date for o in mention.options)
 
 
+def describes(scene: Scene, op: Chunk, subject: Sequence[Mention], filters: Sequence[Mention]) -> bool:
+    """Whether what stands beside the holder of an extreme may be said of that one, and not limit the others."""
+    between = all(s.first < f.first < op.at for s in subject for f in filters)  # `A, by B, is the largest`
+    return between or is_one_name(scene, (*subject, *filters)) or trails(scene, op, subject, filters)
+
+
 def trails(scene: Scene, op: Chunk, subject: Sequence[Mention], filters: Sequence[Mention]) -> bool:
     """Whether a name follows the one that `the largest X is` gives: it may be said of that one (`A, for B`)."""
     verb = next((c.at for c in scene.chunks[op.at + 1 :] if c.low in ("is", "was", "are", "were")), None)

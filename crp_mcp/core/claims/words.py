@@ -52,6 +52,7 @@ IRREGULAR = {
     "begun": "begin", "left": "leave", "built": "build", "wrote": "write", "written": "write", "sold": "sell",
     "bought": "buy", "using": "use", "used": "use", "uses": "use", "paid": "pay", "spent": "spend", "found": "find",
     "had": "have", "has": "have", "led": "lead",
+    "opened": "opened",  # what was opened need not be open
     "indices": "index", "analyses": "analysis", "data": "data", "series": "series", "status": "status",
 }  # fmt: skip
 

@@ -49,11 +49,19 @@ PLANS = [
     {"project": p, "budget": b, "spent": s}
     for p, b, s in (("Apollo", 45000, 43120), ("Zeus", 30000, 30000), ("Hera", 52000, 61000))
 ]
+BILLS = [
+    {"bill": f"B-{n}", "customer": c, "total": t, "paid": p, "status": s}
+    for n, c, t, p, s in (
+        (1, "Ada", 120, 120, "paid"), (2, "Bo", 980, 0, "open"),
+        (3, "Ada", 430, 200, "partial"), (4, "Cy", 75, 75, "paid"),
+    )
+]  # fmt: skip
 DAYS = [
     {"day": f"2024-05-0{n}", "rain_mm": r, "sky": w}
     for n, r, w in ((1, 0, "sun"), (2, 3.2, "rain"), (3, 5, "rain"), (4, 0.4, "cloud"))
 ]
 RESULTS = {
+    "bills": BILLS,
     "plans": PLANS,
     "days": DAYS,
     "months": MONTHS,
@@ -121,6 +129,10 @@ def evidence(of: str, tool: str = "") -> Evidence:
         ("run", "test_patch passed.", NO),
         ("staff", "There are 80 people in total.", YES),
         ("plans", "Hera's spending of 61,000 exceeded its budget.", YES),
+        ("bills", "Two bills are paid: B-1 and B-4.", YES),
+        ("bills", "Three bills are paid.", NO),
+        ("bills", "B-2 is paid.", NO),
+        ("bills", "B-3 was paid 200.", YES),
         ("plans", "Apollo's spending of 43,120 exceeded its budget.", NO),
         ("plans", "Hera's budget of 52,000 is 7,000 higher than Apollo's budget of 45,000.", YES),
     ],
@@ -145,6 +157,9 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("run", "The two failing tests are test_patch and test_close."),
         ("staff", "2 teams went over headcount: Red and Blue."),
         ("days", "It rained on three days."),
+        ("bills", "B-3 still has €230 outstanding."),
+        ("bills", "Two bills were opened in May."),
+        ("bills", "B-3 of Ada is the largest, with 430 in total."),
         ("days", "It rained on two days."),
     ],
 )
