@@ -78,7 +78,7 @@ _COPULAS = frozenset(("is", "are", "was", "were"))
 def _is_predicate(parse: Parse, at: int) -> bool:
     """Whether a word is all that is said of something (`two are paid`): then it is what cells say, not their column."""
     following = parse.chunks[at + 1] if at + 1 < len(parse.chunks) else None
-    ends = following is None or not following.words[0].is_word and not following.qty
+    ends = following is None or (not following.words[0].is_word and not following.qty)
     ends = ends or (following is not None and following.low in ("and", "or", "but", "while", "now", "already"))
     return at > 0 and parse.chunks[at - 1].low in _COPULAS and ends
 

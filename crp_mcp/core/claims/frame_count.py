@@ -24,6 +24,7 @@ from .counted import (
     whole_of,
 )
 from .document import Column
+from .lacking import has_none
 from .model import Distortion
 from .numbers import Quantity, agrees
 from .parse import Chunk, names_column
@@ -84,7 +85,11 @@ def _worded(scene: Scene) -> Iterator[Reading]:
         if chunk.op == "multiple" and not only:
             yield from _as_count(scene, chunk, Quantity(1, chunk.text, chunk.start, chunk.end, compare="gt"), [])
         elif chunk.op == "none" and chunk.low in ("no", "none") and chunk.at not in scene.bound:
-            yield from _as_count(scene, chunk, replace(_NO, literal=chunk.text), [])
+            noun = scene.chunks[chunk.at + 1] if chunk.at + 1 < len(scene.chunks) else None
+            if noun is not None and noun.columns and is_measured(noun) and not is_row_noun(scene, noun):
+                yield from has_none(scene, chunk, noun)
+            else:
+                yield from _as_count(scene, chunk, replace(_NO, literal=chunk.text), [])
 
 
 def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk]) -> Iterator[Reading]:

@@ -56,12 +56,14 @@ BILLS = [
         (3, "Ada", 430, 200, "partial"), (4, "Cy", 75, 75, "paid"),
     )
 ]  # fmt: skip
+STARS = [{"post": n, "author": a, "comments": c} for n, a, c in ((7, "Ada", 0), (8, "Bo", 3), (9, "Cy", 12))]
 DAYS = [
     {"day": f"2024-05-0{n}", "rain_mm": r, "sky": w}
     for n, r, w in ((1, 0, "sun"), (2, 3.2, "rain"), (3, 5, "rain"), (4, 0.4, "cloud"))
 ]
 RESULTS = {
     "bills": BILLS,
+    "stars": STARS,
     "plans": PLANS,
     "days": DAYS,
     "months": MONTHS,
@@ -130,6 +132,10 @@ def evidence(of: str, tool: str = "") -> Evidence:
         ("staff", "There are 80 people in total.", YES),
         ("plans", "Hera's spending of 61,000 exceeded its budget.", YES),
         ("bills", "Two bills are paid: B-1 and B-4.", YES),
+        ("stars", "Ada's post has no comments.", YES),
+        ("stars", "Bo's post has no comments.", NO),
+        ("stars", "Only Ada has no comments.", YES),
+        ("stars", "Only Bo has no comments.", NO),
         ("bills", "Three bills are paid.", NO),
         ("bills", "B-2 is paid.", NO),
         ("bills", "B-3 was paid 200.", YES),
