@@ -142,6 +142,15 @@ def by_seq(db: sqlite3.Connection, seq: int) -> Entry | None:
     return entry_of(row) if row else None
 
 
+def salt(db: sqlite3.Connection, scope: Scope, reference: str) -> bytes:
+    """Return the entry's salt. Raises NotFound, also where another process takes it out meanwhile."""
+    while True:
+        seq, _ = must_find(db, scope, reference)
+        row = db.execute("SELECT salt FROM entry WHERE seq = ?", (seq,)).fetchone()
+        if row is not None:
+            return bytes(row[0])
+
+
 def must_find(db: sqlite3.Connection, scope: Scope, reference: str) -> tuple[int, Entry]:
     """Return (seq, entry).
 

@@ -185,10 +185,9 @@ class SqliteStore:
             return tuple(entries.expired(db, now, limit))
 
     def salt(self, scope: Scope, reference: str) -> bytes:
-        """Return the entry's salt."""
+        """Return the entry's salt. Raises NotFound."""
         with self._read() as db:
-            seq, _ = entries.must_find(db, scope, reference)
-            return bytes(db.execute("SELECT salt FROM entry WHERE seq = ?", (seq,)).fetchone()[0])
+            return entries.salt(db, scope, reference)
 
     def open_reader(self, payload_id: int) -> PayloadReader:
         """Return a reader of slices."""

@@ -48,7 +48,7 @@ def options(scene: Scene, chunk: Chunk) -> list[Option]:
                 continue
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at, named.at)), cost + (0.1 if column is not ref.column else 0.0)))
-    if not out and not _is_of_more(following):
+    if not out and not _is_of_more(scene, following):
         for column in money:
             cond = Cond(_rows(column, qty), number_sql(column, qty), column, (), 0.0, chunk.text)
             out.append((cond, frozenset((chunk.at,)), 0.1))
@@ -75,9 +75,11 @@ def _labelled(scene: Scene, number: Chunk) -> bool:
     return any(m.last == number.at - 2 and all(len(o.rows) == 1 for o in m.options) for m in scene.mentions)
 
 
-def _is_of_more(following: Chunk | None) -> bool:
-    """Whether a word follows that says of what kind an amount is, and is no column's (`€40 outstanding`)."""
-    return following is not None and following.is_plain and following.is_content
+def _is_of_more(scene: Scene, following: Chunk | None) -> bool:
+    """Whether a last word says of what kind an amount is, and is no column's (`€40 outstanding`)."""
+    if following is None or not following.is_content:
+        return False
+    return following.at + 1 == len(scene.chunks) or not scene.chunks[following.at + 1].words[0].is_word
 
 
 def _ends(following: Chunk | None) -> bool:

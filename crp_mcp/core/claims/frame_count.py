@@ -32,26 +32,10 @@ from .reading import Reading
 from .rows import quote
 from .scene import Cond, Mention, Scene, Selection
 from .units import CURRENCIES
+from .words import word_list
 
 _NO = Quantity(0, "no", 0, 0)
-_BLOCK = frozenset(
-    (
-        "max",
-        "min",
-        "more",
-        "less",
-        "same",
-        "than",
-        "avg",
-        "median",
-        "twice",
-        "mostof",
-        "nearall",
-        "half",
-        "fewof",
-        "not",
-    )
-)
+_BLOCK = frozenset(word_list("max min more less same than avg median twice mostof nearall half fewof not"))
 
 
 def readings(scene: Scene) -> Iterator[Reading]:

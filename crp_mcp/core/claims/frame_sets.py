@@ -26,9 +26,15 @@ def readings(scene: Scene) -> Iterator[Reading]:
         return
     if scene.parse.ops("only") and scene.mentions and len(scene.mentions) + len(scene.numbers) >= 2:
         yield from _only(scene)
-    if scene.parse.ops("all", "both"):
+    over = any(c.at and scene.chunks[c.at - 1].low in _OVER for c in scene.parse.ops("all"))
+    if scene.parse.ops("all", "both") and not over:
         yield from _all(scene)
-    if scene.parse.ops("each", "all") and len(scene.numbers) == 1 and not scene.parse.ops("avg", "max", "min"):
+    if (
+        scene.parse.ops("each", "all")
+        and not over
+        and len(scene.numbers) == 1
+        and not scene.parse.ops("avg", "max", "min")
+    ):
         yield from _every_value(scene)
     if any(c.at not in scene.bound for c in scene.parse.ops("none")) and all(map(_is_limit, scene.numbers)):
         yield from _none(scene)
@@ -123,6 +129,10 @@ _SPARES = frozenset(word_list("except excluding besides but apart aside other"))
 def _is_spared(scene: Scene, mention: Mention) -> bool:
     """Whether a name is an exception to what is said of all (`everyone but X`, `apart from X`)."""
     return mention.negated and any(scene.chunks[at].low in _SPARES for at in mention.chunks)
+
+
+_OVER = frozenset(("across", "over", "throughout"))
+"""Before `all` these say over what something is added up, and nothing of each."""
 
 
 def _all(scene: Scene) -> Iterator[Reading]:

@@ -164,6 +164,7 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("staff", "2 teams went over headcount: Red and Blue."),
         ("days", "It rained on three days."),
         ("bills", "B-3 still has €230 outstanding."),
+        ("stars", "There are 15 comments on show across all posts."),
         ("bills", "Two bills were opened in May."),
         ("bills", "B-3 of Ada is the largest, with 430 in total."),
         ("days", "It rained on two days."),
