@@ -69,7 +69,16 @@ def _groups(parse: Parse, taken: set[int]) -> Iterator[list[Chunk]]:
 def _as_value(parse: Parse, chunk: Chunk) -> bool:
     """Whether a chunk that names a column and cells alike is to be taken as cells."""
     best = max(c.quality for c in chunk.columns)
-    return chunk.is_exact and (best < 0.9 or _is_predicate(parse, chunk.at))
+    return chunk.is_exact and (best < 0.9 or _is_predicate(parse, chunk.at) or _is_attribute(parse, chunk.at))
+
+
+def _is_attribute(parse: Parse, at: int) -> bool:
+    """Whether a word stands before what rows are called (`the paid bills`)."""
+    following = parse.chunks[at + 1] if at + 1 < len(parse.chunks) else None
+    if following is None or following.qty:
+        return False
+    named = bool(following.columns) and not any(ref.column.is_measure for ref in following.columns)
+    return named or following.words[-1].stem in parse.table.nouns
 
 
 _COPULAS = frozenset(("is", "are", "was", "were"))

@@ -74,6 +74,8 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             minor = minor or _says_less(scene, selection, conds, rows)
             unsaid = any(c.is_content for at in nots for c in scene.chunks[at + 1 : at + 3])
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
+            if holds and not nots and (left_out := _left_out(scene, selection)):
+                holds, rows = False, left_out
             if record and not _says_enough(scene, every):
                 continue
             if record:
@@ -98,6 +100,35 @@ def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
     """Names joined by `and` must each have such a row."""
     lists = {m.first for m in scene.mentions if m.listed > 1 and m.conjoined}
     return not lists or all(rows & part for c in selection.conds for part in c.members if len(c.members) > 1)
+
+
+def _left_out(scene: Scene, selection: Selection) -> frozenset[int]:
+    """Rows that a whole list should have: `the open tickets are 4 and 9` names each of them."""
+    verb = next((c.at for c in scene.chunks if c.low in ("are", "were")), 0)
+    if not verb or scene.chunks[0].low not in ("the", "these", "those") or len(scene.chunks) > verb + 1 + _LONGEST:
+        return frozenset()
+    listed = [(m, c) for m, c in selection.pairs if m.first in (verb + 1, verb + 2) and m.first > verb]
+    said = [c for m, c in selection.pairs if m.last < verb and not m.negated]
+    if len(listed) != 1 or not said or len(said) + 1 != len(selection.pairs):
+        return frozenset()
+    mention, names = listed[0]
+    after = scene.chunks[mention.last + 1 :]
+    each_one = all(len(part) == 1 for part in names.members or (names.rows,))
+    if (
+        not each_one
+        or any(c.words[0].is_word for c in after)
+        or scene.chunks[mention.first - 1].low not in _BEFORE_LIST
+    ):
+        return frozenset()
+    meant = scene.body
+    for cond in said:
+        meant = meant & cond.rows
+    return meant - names.rows
+
+
+_LONGEST = 40
+"""Chunks after the verb: of a longer list some may be cut off."""
+_BEFORE_LIST = frozenset(("are", "were", ":", "#"))
 
 
 def _says_less(scene: Scene, selection: Selection, conds: Sequence[Cond], rows: frozenset[int]) -> bool:

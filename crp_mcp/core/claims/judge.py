@@ -13,6 +13,7 @@ from . import (
     frame_groups,
     frame_implied,
     frame_lookup,
+    frame_paired,
     frame_scores,
     frame_sets,
     frame_stated,
@@ -41,6 +42,7 @@ MARKED = {
     "scores": 0.15,
     "trend": 0.15,
     "group-extreme": 0.15,
+    "paired": 0.15,
 }
 """More for frames that the clause's own words call for: fewer other things could be meant."""
 NEAR = 0.45
@@ -57,6 +59,7 @@ _FRAMES = (
     frame_implied,
     frame_trend,
     frame_groups,
+    frame_paired,
 )
 
 

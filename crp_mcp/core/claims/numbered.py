@@ -24,6 +24,8 @@ def numbered_rows(parse: Parse) -> list[Mention]:
     """Every number, or list of numbers, that stands right after the noun of what it names."""
     out: list[Mention] = []
     for chunk in parse.chunks:
+        if any(chunk.at in mention.chunks for mention in out):
+            continue
         if _plain_number(chunk) and (noun := _noun_before(parse, chunk)) is not None:
             group = _listed(parse, chunk)
             if not _counts_on(parse, group[-1]) and (mention := _mention(parse, noun, group)) is not None:
@@ -40,7 +42,12 @@ def _plain_number(chunk: Chunk) -> bool:
 
 
 def _noun_before(parse: Parse, chunk: Chunk) -> Chunk | None:
-    """The noun that a number follows directly, or with a `#` or `number` between."""
+    """The noun that a number follows directly, or with a `#` or `number` between; the `#` where there is no noun."""
+    marked = parse.chunks[chunk.at - 1] if chunk.at and parse.chunks[chunk.at - 1].low == "#" else None
+    return _noun_at(parse, chunk) or marked
+
+
+def _noun_at(parse: Parse, chunk: Chunk) -> Chunk | None:
     at = chunk.at - 1
     while at > 0 and parse.chunks[at].low in ("#", "no", "nr", "number", "."):
         at -= 1
@@ -72,9 +79,9 @@ def _listed(parse: Parse, first: Chunk) -> list[Chunk]:
     """The number with those that are joined to it."""
     out = [first]
     for chunk in parse.chunks[first.at + 1 :]:
-        if _plain_number(chunk) and parse.chunks[chunk.at - 1].low in _JOIN:
+        if _plain_number(chunk) and parse.chunks[chunk.at - 1].low in _JOIN | {"#"}:
             out.append(chunk)
-        elif chunk.low not in _JOIN:
+        elif chunk.low not in _JOIN and not (chunk.low == "#" and parse.chunks[chunk.at - 1].low in _JOIN):
             break
     return out
 
@@ -114,4 +121,5 @@ def _columns(table: Table, noun: Chunk) -> list[Column]:
     own = [c for c in whole if noun.words[-1].stem in c.words and (len(c.words) == 1 or set(c.words) & _IDS)]
     if own:
         return own
-    return [c for c in whole if set(c.words) & _IDS and (set(c.words) <= _IDS or c.position == 0)][:1]
+    named = [c for c in whole if set(c.words) & _IDS and (set(c.words) <= _IDS or c.position == 0)]
+    return (named or [c for c in whole if noun.low == "#" and c.position == 0])[:1]

@@ -57,12 +57,16 @@ BILLS = [
     )
 ]  # fmt: skip
 STARS = [{"post": n, "author": a, "comments": c} for n, a, c in ((7, "Ada", 0), (8, "Bo", 3), (9, "Cy", 12))]
+RUNS = [
+    {"run": n, "result": r} for n, r in ((4, "failed"), (5, "passed"), (9, "failed"), (11, "failed"), (12, "passed"))
+]
 DAYS = [
     {"day": f"2024-05-0{n}", "rain_mm": r, "sky": w}
     for n, r, w in ((1, 0, "sun"), (2, 3.2, "rain"), (3, 5, "rain"), (4, 0.4, "cloud"))
 ]
 RESULTS = {
     "bills": BILLS,
+    "runs": RUNS,
     "stars": STARS,
     "plans": PLANS,
     "days": DAYS,
@@ -132,6 +136,17 @@ def evidence(of: str, tool: str = "") -> Evidence:
         ("staff", "There are 80 people in total.", YES),
         ("plans", "Hera's spending of 61,000 exceeded its budget.", YES),
         ("bills", "Two bills are paid: B-1 and B-4.", YES),
+        ("bills", "The paid bills are B-1 and B-4.", YES),
+        ("bills", "The bills of Ada are B-1 and B-3.", YES),
+        ("stars", "#7 and #8 have 0 and 3 comments.", YES),
+        ("stars", "Bo and Cy have 3 and 12 comments, respectively.", YES),
+        ("stars", "Bo and Cy have 12 and 3 comments, respectively.", NO),
+        ("stars", "Ada, Bo and Cy have 0, 3 and 12 comments.", YES),
+        ("runs", "Runs #4 and #9 failed.", YES),
+        ("runs", "Runs #4 and #5 failed.", NO),
+        ("runs", "The failed runs are #4, #9 and #11.", YES),
+        ("runs", "Failed runs include #4 and #11.", YES),
+        ("runs", "Three runs failed: #4, #9 and #11.", YES),
         ("stars", "Ada's post has no comments.", YES),
         ("stars", "Bo's post has no comments.", NO),
         ("stars", "Only Ada has no comments.", YES),
@@ -164,6 +179,7 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("staff", "2 teams went over headcount: Red and Blue."),
         ("days", "It rained on three days."),
         ("bills", "B-3 still has €230 outstanding."),
+        ("runs", "The failed runs are #4 and #11."),
         ("stars", "There are 15 comments on show across all posts."),
         ("bills", "Two bills were opened in May."),
         ("bills", "B-3 of Ada is the largest, with 430 in total."),
