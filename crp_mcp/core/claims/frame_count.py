@@ -93,8 +93,11 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
     seconds, spent_seconds = _second_counts(scene, others)
     others = [o for o in others if o.at not in spent_seconds]
     extra |= spent_seconds
-    if scene.parse.ops("sum") and any(o.qty and o.qty.compare == "eq" for o in others):
+    bound = [c for c in scene.chunks if c.at in scene.bound and c.at != number.at and not c.when]
+    if scene.parse.ops("sum") and any(o.qty and o.qty.compare == "eq" for o in (*others, *bound)):
         return  # a sum is stated beside the count, which is no value of a row
+    if number.at + 1 < len(scene.chunks) and scene.chunks[number.at + 1].low in ("together", "combined", "altogether"):
+        return  # what they come to
     for filters, told, cost, numbers, named in _filters(scene, number, noun, others, bool(one_of)):
         for selection in scene.combine(filters):
             for conds, used, more in ways(scene, numbers):

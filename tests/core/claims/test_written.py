@@ -180,6 +180,7 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("days", "It rained on three days."),
         ("bills", "B-3 still has €230 outstanding."),
         ("runs", "The failed runs are #4 and #11."),
+        ("bills", "Ada has two bills, coming to 550 together."),
         ("stars", "There are 15 comments on show across all posts."),
         ("bills", "Two bills were opened in May."),
         ("bills", "B-3 of Ada is the largest, with 430 in total."),
