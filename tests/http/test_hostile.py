@@ -228,6 +228,19 @@ def test_a_header_that_decides_stands_there_once(strict: Front, name: str) -> No
     assert name.lower() in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(("host", "status"), [("localhost", b"200"), ("evil.example", b"421")])
+def test_a_whole_address_as_target_is_taken_and_its_host_counts(strict: Front, host: str, status: bytes) -> None:
+    """As a proxy may ask; whatever the header says."""
+    with connect(strict) as one:
+        body = json.dumps(initialize()).encode()
+        head = f"POST http://{host}/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        head += f"Content-Length: {len(body)}\r\n"
+        given = "".join(f"{name}: {value}\r\n" for name, value in headers_of({}).items())
+        one.sendall((head + given + "\r\n").encode() + body)
+        answer = b"".join(iter(lambda: one.recv(65536), b""))
+    assert answer.split(b" ")[1] == status
+
+
 def test_a_body_has_one_length(strict: Front) -> None:
     """A request that two readers end at different places is refused, and what follows it is not read."""
     with connect(strict) as one:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 Headers = Sequence[tuple[str, str]]
 CLOSE = {"connection": "close"}
+_WHOLE_TARGET = re.compile(r"https?://([^/?#]+)(/.*)?", re.IGNORECASE | re.DOTALL)
+"""A target as proxies spell it: its host counts, and not the header (RFC 9112, 3.2.2)."""
 SINGLE = ("host", "origin", "authorization", "content-type", "content-encoding", "mcp-session-id", "last-event-id")
 """Headers that decide something: a request that says two things is taken for neither."""
 
@@ -54,6 +57,8 @@ class Request:
         self.headers: dict[str, str] = {}
         for name, value in self.raw_headers:
             self.headers.setdefault(name, value)
+        if whole := _WHOLE_TARGET.fullmatch(self.path):
+            self.headers["host"], self.path = whole[1], whole[2] or "/"
         self.status = 0
         """What was answered; 0 before that."""
         self.sent = 0
