@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .bind import ways
+from .document import Column
 from .lexicon import HINTS
 from .model import Distortion
 from .parse import names_column
@@ -74,6 +75,8 @@ def _conjunction(scene: Scene) -> Iterator[Reading]:
             minor = minor or _says_less(scene, selection, conds, rows)
             unsaid = any(c.is_content for at in nots for c in scene.chunks[at + 1 : at + 3])
             holds: bool = (bool(rows) and _each(scene, selection, rows)) != bool(nots)
+            if holds and record and not _each_member(scene, selection):
+                holds = False
             if holds and not nots and (left_out := _left_out(scene, selection)):
                 holds, rows = False, left_out
             if record and not _says_enough(scene, every):
@@ -100,6 +103,24 @@ def _each(scene: Scene, selection: Selection, rows: frozenset[int]) -> bool:
     """Names joined by `and` must each have such a row."""
     lists = {m.first for m in scene.mentions if m.listed > 1 and m.conjoined}
     return not lists or all(rows & part for c in selection.conds for part in c.members if len(c.members) > 1)
+
+
+def _each_member(scene: Scene, selection: Selection) -> bool:
+    """Whether what is said of several members of an object is so of each (`A and B are active`)."""
+    for mention, cond in selection.pairs:
+        named: list[Column] = []
+        for chunk in reversed(scene.chunks[: mention.first]):
+            refs = [ref.column for ref in chunk.columns if ref.quality > 0.9]
+            if not refs and chunk.low not in _BETWEEN_MEMBERS:
+                break
+            named += refs
+        cells = {column.texts[0].lower() for column in named if column.texts}
+        if len(named) > 1 and (len(cells) > 1 or cond.column not in named):
+            return False
+    return True
+
+
+_BETWEEN_MEMBERS = frozenset(("is", "are", "was", "were", "has", "have", "and", ",", "&", "the", "both"))
 
 
 def _left_out(scene: Scene, selection: Selection) -> frozenset[int]:

@@ -60,12 +60,14 @@ STARS = [{"post": n, "author": a, "comments": c} for n, a, c in ((7, "Ada", 0), 
 RUNS = [
     {"run": n, "result": r} for n, r in ((4, "failed"), (5, "passed"), (9, "failed"), (11, "failed"), (12, "passed"))
 ]
+UNITS = {"units": {"web": "failed", "mail": "active", "cache": "active"}, "since": "2026-01-04"}
 DAYS = [
     {"day": f"2024-05-0{n}", "rain_mm": r, "sky": w}
     for n, r, w in ((1, 0, "sun"), (2, 3.2, "rain"), (3, 5, "rain"), (4, 0.4, "cloud"))
 ]
 RESULTS = {
     "bills": BILLS,
+    "units": UNITS,
     "runs": RUNS,
     "stars": STARS,
     "plans": PLANS,
@@ -143,6 +145,8 @@ def evidence(of: str, tool: str = "") -> Evidence:
         ("stars", "Bo and Cy have 12 and 3 comments, respectively.", NO),
         ("stars", "Ada, Bo and Cy have 0, 3 and 12 comments.", YES),
         ("runs", "Runs #4 and #9 failed.", YES),
+        ("units", "The mail and the cache are active.", YES),
+        ("units", "The web has failed.", YES),
         ("runs", "Runs #4 and #5 failed.", NO),
         ("runs", "The failed runs are #4, #9 and #11.", YES),
         ("runs", "Failed runs include #4 and #11.", YES),
@@ -180,6 +184,7 @@ def test_what_is_written_is_decided(of: str, text: str, expected: Outcome) -> No
         ("days", "It rained on three days."),
         ("bills", "B-3 still has €230 outstanding."),
         ("runs", "The failed runs are #4 and #11."),
+        ("units", "The mail has failed."),
         ("bills", "Ada has two bills, coming to 550 together."),
         ("stars", "There are 15 comments on show across all posts."),
         ("bills", "Two bills were opened in May."),
@@ -201,3 +206,9 @@ def test_a_result_decides_nothing_that_is_said_of_another(text: str) -> None:
     given = [evidence("sales", "list_orders"), evidence("nodes", "list_nodes"), evidence("months", "get_months")]
     for verdict in check_claims(text, given, options=Options(picked=False)):
         assert verdict.outcome is not NO or verdict.findings[0].scratch_id != "scratch_months_001"
+
+
+def test_what_is_said_of_members_of_an_object_is_so_of_each() -> None:
+    """One of them that is something else is enough."""
+    text = "The mail and the web are active."
+    assert as_one(check_claims(text, [evidence("units")]))["verdict"] == str(NO)
