@@ -57,9 +57,9 @@ class Cache:
         self._db: sqlite3.Connection | None = None
         self._read_lock = threading.RLock()
         self._reader: sqlite3.Connection | None = None
+        """Reads what is built while a build, which may take a while, has the other connection."""
         self._file: dict[int, tuple[int, int]] = {}
         """Connection -> the file it was made for: another process may have put a new one in its place."""
-        """Reads what is built while a build, which may take a while, has the other connection."""
 
     def touch(self) -> None:
         """Make sure the file is there, and stays open: its log can only be read while somebody may write it."""

@@ -234,15 +234,13 @@ class Desk:
         lacks = re.match(r"no such column: (?:.*\.)?(?:line_no|_chunk)|unable to use", str(reply.get("error")))
         return None if lacks else (apart, reply)
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        for again in (True, False):
-            try:
-                return self._sandbox.ask(request, seconds=self._seconds)
-            except Stopped as error:
-                if str(error) == "died" and again:
-                    continue  # a file that is cut short while it is read ends the process; a new one sees what it is
-                return {"ok": False, "stopped": str(error)}
-        raise AssertionError("unreachable")
+    def _ask(self, request: dict[str, Any], *, again: bool = True) -> dict[str, Any]:
+        try:
+            return self._sandbox.ask(request, seconds=self._seconds)
+        except Stopped as error:
+            if str(error) == "died" and again:  # a file cut short while it is read does that; a new process sees it
+                return self._ask(request, again=False)
+            return {"ok": False, "stopped": str(error)}
 
     def _fault(
         self,

@@ -112,11 +112,11 @@ def _as_count(scene: Scene, number: Chunk, qty: Quantity, others: Sequence[Chunk
                 for reading in _judged(scene, picked, noun, qty, whole):
                     wrong = any(not agrees(q, _distinct(c, picked.rows)) for c, q in seconds)
                     wrong = wrong or not all(_all_among(m, picked.rows) for m in named)
-                    more_said = not selection.conds and not conds and says_more(scene, noun)
-                    more_said = more_said or any(_is_torn(scene, selection, at) for at in selection.used)
-                    holds = None if more_said else False if wrong and reading.holds else reading.holds
+                    unclear = not selection.conds and not conds and says_more(scene, noun)
+                    unclear = unclear or any(_is_torn(scene, selection, at) for at in selection.used)
+                    holds = None if unclear else False if wrong and reading.holds else reading.holds
                     bare = noun is None and bool(selection.conds) and not names_something(scene, number.at + 1)
-                    yield replace(reading, holds=holds, firm=reading.firm and not (loose or bare or more_said))
+                    yield replace(reading, holds=holds, firm=reading.firm and not (loose or bare or unclear))
 
 
 def _is_torn(scene: Scene, selection: Selection, at: int) -> bool:

@@ -128,7 +128,7 @@ def _left_out(scene: Scene, selection: Selection) -> frozenset[int]:
     verb = next((c.at for c in scene.chunks if c.low in ("are", "were")), 0)
     if not verb or scene.chunks[0].low not in ("the", "these", "those") or len(scene.chunks) > verb + 1 + _LONGEST:
         return frozenset()
-    listed = [(m, c) for m, c in selection.pairs if m.first in (verb + 1, verb + 2) and m.first > verb]
+    listed = [(m, c) for m, c in selection.pairs if m.first in (verb + 1, verb + 2)]
     said = [c for m, c in selection.pairs if m.last < verb and not m.negated]
     if len(listed) != 1 or not said or len(said) + 1 != len(selection.pairs):
         return frozenset()

@@ -11,7 +11,7 @@ from crp_mcp.core.freshness import Use, needed
 from crp_mcp.core.model import Entry, ToolPolicy
 from crp_mcp.core.shape import shape_to_json
 from crp_mcp.errors import Refused, Rejected
-from crp_mcp.relay.reading import Reader
+from crp_mcp.relay.reading import RawPage, Reader
 from crp_mcp.relay.receipts import Receipts
 from crp_mcp.relay.searching import Finder, TextPage
 from crp_mcp.relay.using import Ask, Using
@@ -92,7 +92,7 @@ class GetTool:
         if view == "rows":
             return self._rows(entry, offset, limit, max_tokens, columns)
         if view == "raw":
-            return self._raw(entry, offset, max_tokens)
+            return self._text_page(entry, self.reader.raw(entry, offset, max_tokens))
         if view == "receipt":
             return self._receipt(entry)
         text = self.summary(entry) if view == "summary" else provenance_text(entry)
@@ -129,11 +129,12 @@ class GetTool:
             return self._rows(part, offset, limit, max_tokens, columns)
         return self._text_page(entry, self.finder.block(entry, block, offset, max_tokens))
 
-    def _text_page(self, entry: Entry, page: TextPage) -> dict[str, Any]:
+    def _text_page(self, entry: Entry, page: TextPage | RawPage) -> dict[str, Any]:
         done = page.end >= page.size
         more = "" if done else f"; next_offset {page.end}"
-        what = "all" if done and page.start == 0 else f"{page.what} {page.start}-{page.end} of"
-        line = f"{entry.scratch_id}: {what} {page.size:,} {page.what}{more}; {self.reader.freshness(entry)}"
+        unit = page.what if isinstance(page, TextPage) else "bytes"
+        what = "all" if done and page.start == 0 else f"{unit} {page.start}-{page.end} of"
+        line = f"{entry.scratch_id}: {what} {page.size:,} {unit}{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
         return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
@@ -152,15 +153,6 @@ class GetTool:
         line = f"{entry.scratch_id}: {what}, of {found.lines:,} lines{more}; {self.reader.freshness(entry)}"
         handles = {"scratch_id": entry.scratch_id, "total": found.total, "next_offset": None if done else end}
         return {**answer(line, found.text, handles), "_meta": dict(self.meta(entry, found.text))}
-
-    def _raw(self, entry: Entry, offset: int, max_tokens: int) -> dict[str, Any]:
-        page = self.reader.raw(entry, offset, max_tokens)
-        done = page.end >= page.size
-        more = "" if done else f"; next_offset {page.end}"
-        what = "all" if done and page.start == 0 else f"bytes {page.start}-{page.end} of"
-        line = f"{entry.scratch_id}: {what} {page.size:,} bytes{more}; {self.reader.freshness(entry)}"
-        handles = {"scratch_id": entry.scratch_id, "total": page.size, "next_offset": None if done else page.end}
-        return {**answer(line, page.text, handles), "_meta": dict(self.meta(entry, page.text))}
 
     def _receipt(self, entry: Entry) -> dict[str, Any]:
         """The receipt in force for an entry, verified now and held against it. A refusal is said and recorded."""
